@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Records and map layouts shared by the kernel side and user space. Both run on one machine, so
+ * byte order and padding agree; everything is naturally aligned and checked below. Enumerations
+ * have explicit values and only grow at the end.
+ *
+ * The including side provides __u8 .. __u64 (vmlinux.h or <linux/types.h>).
+ */
+#ifndef DFT_ABI_H
+#define DFT_ABI_H
+
+#define DFT_PATH_MAX 4096u      /* longest name kept, with its final NUL */
+#define DFT_CMD_MAX  16384u     /* bytes of a command line kept */
+#define DFT_COMM_LEN 16u
+#define DFT_NR_MAX   512u       /* system call numbers described are below this */
+#define DFT_MAX_VALS 7u
+
+/* ---- the table of system calls ---------------------------------------------------------- */
+
+enum dft_kind {
+	DFT_KIND_NONE = 0, /* no such system call when the table was written */
+	DFT_KIND_DECODED = 1,
+	DFT_KIND_UNDECODED = 2,
+	DFT_KIND_NOTIO = 3,
+};
+
+enum dft_ret {
+	DFT_RET_ZERO = 0,
+	DFT_RET_FILE = 1,
+	DFT_RET_BYTES = 2,
+	DFT_RET_COUNT = 3,
+	DFT_RET_NEWFD = 4,
+	DFT_RET_OFFSET = 5,
+	DFT_RET_ADDRESS = 6,
+	DFT_RET_PID = 7,
+};
+
+enum dft_special {
+	DFT_SPECIAL_NONE = 0,
+	DFT_SPECIAL_CLOSE_RANGE = 1, /* a close event for each descriptor it closes */
+	DFT_SPECIAL_MMAP = 2,        /* anonymous mappings are not events */
+	DFT_SPECIAL_CLONE = 3,       /* threads are not events */
+	DFT_SPECIAL_EXEC = 4,        /* on success the strings come from the exec hook */
+};
+
+/* How AT_* flags turn the event's name. */
+enum dft_alt {
+	DFT_ALT_NONE = 0,
+	DFT_ALT_STAT = 1,
+	DFT_ALT_UNLINK = 2,
+	DFT_ALT_CHMOD = 3,
+	DFT_ALT_CHOWN = 4,
+	DFT_ALT_SETXATTR = 5,
+	DFT_ALT_GETXATTR = 6,
+	DFT_ALT_LISTXATTR = 7,
+	DFT_ALT_REMOVEXATTR = 8,
+};
+
+/* Sources of values. The kernel side fills those below DFT_SRC_USER. */
+enum dft_src {
+	DFT_SRC_NONE = 0,
+	DFT_SRC_A0 = 1,
+	DFT_SRC_A1 = 2,
+	DFT_SRC_A2 = 3,
+	DFT_SRC_A3 = 4,
+	DFT_SRC_A4 = 5,
+	DFT_SRC_A5 = 6,
+	DFT_SRC_POS = 8,
+	DFT_SRC_POS_A3 = 9,
+	DFT_SRC_NAME2 = 10,
+	DFT_SRC_WPOS = 11,
+	DFT_SRC_WPOS_A3 = 12,
+	DFT_SRC_INT = 0x20,     /* + argument */
+	DFT_SRC_OFFSETP = 0x30, /* + argument */
+	DFT_SRC_WORD = 0x40,    /* + argument * 8 + word */
+	DFT_SRC_USER = 0x80,
+	DFT_SRC_TEXT1 = 0x80,
+	DFT_SRC_TEXT2 = 0x81,
+	DFT_SRC_CMD = 0x82,
+	DFT_SRC_RET = 0x83,
+};
+#define DFT_SRC_I(n)	(DFT_SRC_INT + (n))
+#define DFT_SRC_OFFP(n) (DFT_SRC_OFFSETP + (n))
+#define DFT_SRC_W(n, w) (DFT_SRC_WORD + (n) * 8 + (w))
+
+/* One line of syscalls.def as both sides use it. Argument numbers are stored + 1; 0 means none. */
+struct dft_desc {
+	__u8 kind;    /* enum dft_kind */
+	__u8 ret;     /* enum dft_ret */
+	__u8 special; /* enum dft_special */
+	__u8 alt;     /* enum dft_alt */
+	__u8 fd, fd2;
+	__u8 base, path;
+	__u8 base2, path2;
+	__u8 at_flags;
+	__u8 closes; /* fd2 is closed by the call */
+	__u8 raw2;   /* path2 is a plain string */
+	__u8 early;
+	__u8 empty_ok, null_ok;
+	__u8 moves;
+	__u8 src[DFT_MAX_VALS];
+};
+_Static_assert(sizeof(struct dft_desc) == 24, "dft_desc is mapped by both sides");
+
+/* ---- records in the ring ---------------------------------------------------------------- */
+
+enum dft_rec_type {
+	DFT_REC_CALL = 1,
+	DFT_REC_TEXT = 2,
+	DFT_REC_NAME = 3,
+	DFT_REC_PROC = 4, /* a process seen for the first time: at attach, or with -a */
+	DFT_REC_FORK = 5, /* a process born of a traced one */
+	DFT_REC_EXEC = 6,
+	DFT_REC_EXIT = 7,
+};
+
+/* What a descriptor stands for. Classes from DFT_CLASS_SOCKET on are filtered by default. */
+enum dft_class {
+	DFT_CLASS_NONE = 0,  /* no file: bad descriptor, or a call on a name */
+	DFT_CLASS_FILE = 1,  /* regular file */
+	DFT_CLASS_DIR = 2,
+	DFT_CLASS_BLOCK = 3,
+	DFT_CLASS_LINK = 4,  /* symbolic link (O_PATH) */
+	DFT_CLASS_SOCKET = 5,
+	DFT_CLASS_PIPE = 6,  /* pipes and FIFOs */
+	DFT_CLASS_TTY = 7,
+	DFT_CLASS_CHAR = 8,  /* other character devices */
+	DFT_CLASS_ANON = 9,  /* eventfd, epoll, ... */
+	DFT_CLASS_PSEUDO = 10, /* proc, sysfs, cgroup, ... */
+	DFT_CLASS_EXCLUDED = 11, /* left out by --include/--exclude */
+};
+
+enum dft_call_flag {
+	DFT_CALL_BASE = 1 << 0,     /* `name` is the base of TEXT1, not the file itself */
+	DFT_CALL_TEXT1 = 1 << 1,    /* a TEXT record of this thread precedes */
+	DFT_CALL_TEXT2 = 1 << 2,
+	DFT_CALL_FAULT1 = 1 << 3,   /* TEXT1 could not be read from user memory */
+	DFT_CALL_FAULT2 = 1 << 4,
+	DFT_CALL_LOST1 = 1 << 5,    /* TEXT1 was read, and the ring was full */
+	DFT_CALL_LOST2 = 1 << 6,
+	DFT_CALL_SELF = 1 << 7,     /* call on names that worked on the descriptor itself (f-form) */
+	DFT_CALL_DELETED = 1 << 8,  /* the file had no name any more */
+	DFT_CALL_OFFSET_SHARED = 1 << 9,
+	DFT_CALL_VIA = 1 << 10,     /* a descriptor closed by another call than close */
+	DFT_CALL_NAMELESS = 1 << 11, /* a file was there, and its name could not be sent */
+	DFT_CALL_DIRFD = 1 << 12,   /* base is a directory descriptor rather than cwd */
+	DFT_CALL_NOBASE = 1 << 13,  /* relative, and the base could not be found (bad descriptor) */
+	DFT_CALL_NOBASE2 = 1 << 14,
+	DFT_CALL_OTHER_DELETED = 1 << 15,
+};
+
+struct dft_rec_call {
+	__u8 type;
+	__u8 nvals;   /* number of `val` */
+	__u16 nr;
+	__u16 flags;  /* enum dft_call_flag */
+	__u8 present; /* bit i: the i-th value of the table's line is in `val` (packed) */
+	__u8 cls;     /* enum dft_class of the file */
+	__u64 ts_ns;  /* CLOCK_MONOTONIC at entry */
+	__u64 dur_ns;
+	__u32 pid, tid; /* in the initial pid namespace */
+	__s64 ret;
+	__u64 name;   /* id of a NAME record, 0 = none */
+	__u64 val[];
+};
+_Static_assert(sizeof(struct dft_rec_call) == 48, "a read with two values is 64 bytes");
+
+/* A string the program passed. Belongs to the next CALL record of the same thread. */
+struct dft_rec_text {
+	__u8 type;
+	__u8 slot;  /* 1 or 2 */
+	__u16 len;  /* bytes of text, without NUL */
+	__u32 pid;
+	__u32 tid;
+	__u32 nr;   /* the call it belongs to */
+	__u64 base; /* for slot 2: the base's name id (slot 1: see the call), 0 = none */
+	char text[];
+};
+
+enum dft_name_flag {
+	DFT_NAME_TRUNCATED = 1 << 0,   /* longer than DFT_PATH_MAX: `path` is its end */
+	DFT_NAME_UNREACHABLE = 1 << 1, /* outside the process's root: path from the mount's top */
+	DFT_NAME_FLOATING = 1 << 2,    /* not in the directory tree: memfd, pipe, socket, ... */
+};
+
+struct dft_rec_name {
+	__u8 type;
+	__u8 cls;
+	__u16 len;
+	__u32 flags; /* enum dft_name_flag */
+	__u64 id;
+	__u64 ino;
+	__u32 dev;   /* kernel encoding: major << 20 | minor */
+	__u32 gen;   /* inode generation */
+	__u32 mode;
+	__u32 magic; /* of the file system */
+	char path[];
+};
+_Static_assert(sizeof(struct dft_rec_name) == 40, "dft_rec_name");
+
+/* PROC and FORK. */
+struct dft_rec_proc {
+	__u8 type;
+	__u8 pad[3];
+	__u32 pid;
+	__u32 ppid;
+	__u32 tid;
+	__u64 ts_ns;
+	__u64 start_ns; /* CLOCK_BOOTTIME of birth: pid and this identify a process */
+	__u64 cwd;      /* name id */
+	char comm[DFT_COMM_LEN];
+};
+
+/*
+ * A new program. The file name as the program that called exec gave it is in the TEXT record before;
+ * the CALL record of execve follows.
+ */
+struct dft_rec_exec {
+	__u8 type;
+	__u8 pad[3];
+	__u32 pid;
+	__u32 old_tid;   /* the thread that called exec; it is now `pid` */
+	__u32 cmd_len;   /* bytes of `cmd`; 0 although full_len is not: it could not be read */
+	__u64 ts_ns;
+	__u64 start_ns;  /* of the process, and its parent: for one not known yet */
+	__u32 ppid;
+	__u32 pad2;
+	__u64 cwd;       /* name id */
+	__u64 full_len;  /* of the whole command line, in bytes, with the NUL behind each argument */
+	char comm[DFT_COMM_LEN];
+	char cmd[];
+};
+
+struct dft_rec_exit {
+	__u8 type;
+	__u8 pad[3];
+	__u32 pid;
+	__u32 tid;
+	__u32 status;   /* as wait(2) gives it */
+	__u64 ts_ns;
+	__u64 start_ns;
+};
+
+/* ---- tallies: what is not in the ring is here, per process ------------------------------- */
+
+enum dft_tally_kind {
+	DFT_TALLY_LOST = 1,      /* nr = call; ring full */
+	DFT_TALLY_FILTERED = 2,  /* nr = call; cls says why; pipes: ino tells which */
+	DFT_TALLY_UNDECODED = 3, /* nr = call */
+	DFT_TALLY_UNKNOWN = 4,   /* a number that the table does not have; nr = number or 0xffff */
+	DFT_TALLY_COMPAT = 5,    /* 32-bit calls; nr = their number */
+	DFT_TALLY_RECORD = 6,    /* nr = enum dft_rec_type of a record that found the ring full */
+	DFT_TALLY_TASK = 7,      /* a thread that could not be followed: no memory for its state */
+};
+
+/* Set in a tally's nr when the call was on the descriptor itself (DFT_CALL_SELF). */
+#define DFT_TALLY_SELF 0x8000u
+
+struct dft_tally_key {
+	__u64 start_ns;
+	__u32 pid;
+	__u16 nr;
+	__u8 kind; /* enum dft_tally_kind */
+	__u8 cls;
+	__u64 ino; /* of a pipe, else 0 */
+};
+
+struct dft_tally {
+	__u64 calls, errors, bytes, dur_ns;
+	__u64 first_ns; /* CLOCK_MONOTONIC of the first one */
+};
+
+/* Tallies that found no room are counted here, per CPU. */
+enum dft_counter {
+	DFT_COUNTER_TALLY_FULL = 0,
+	DFT_COUNTER_SCRATCH_BUSY = 1,
+	DFT_COUNTER_TARGET_FULL = 2,
+	DFT_COUNTER_MAX = 4,
+};
+
+/* ---- maps written by user space ---------------------------------------------------------- */
+
+enum dft_target_flag {
+	DFT_TARGET_TRACE = 1 << 0,
+	DFT_TARGET_BEFORE_EXEC = 1 << 1, /* our own child: silent until its exec */
+};
+
+#endif

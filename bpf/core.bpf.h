@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* What the objects of the kernel side share: knobs, maps, state of a task, emitting, tallies. */
+#ifndef DFT_CORE_BPF_H
+#define DFT_CORE_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "abi.h"
+#include "arch.bpf.h"
+
+#define ALWAYS_INLINE static __attribute__((always_inline)) inline
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+
+/*
+ * Keeps the compiler from proving that the check which follows is needless: the verifier does not
+ * follow the proof and wants the check.
+ */
+#define bound(var) asm volatile("" : "+r"(var))
+
+/* ---- knobs, set by user space before the programs are loaded ----------------------------- */
+
+extern const volatile bool dft_knob_all;       /* -a: every process but the tracer */
+extern const volatile bool dft_knob_follow;    /* children of traced processes too */
+extern const volatile bool dft_knob_all_files; /* no class of files is filtered */
+extern const volatile bool dft_knob_verdicts;  /* --include/--exclude are in force */
+extern const volatile bool dft_knob_no_loop;   /* test hook: behave as without bpf_loop() */
+extern const volatile __u32 dft_knob_self;     /* the tracer's tgid */
+extern const volatile struct dft_desc dft_descs[DFT_NR_MAX];
+
+/*
+ * Names of open files can change under us. Rather than comparing every component at every call,
+ * each successful call that can change names, by any process of the system, adds one here; a name
+ * found under another count is walked again.
+ */
+extern __u64 dft_moves;
+
+/* ---- a traced thread ---------------------------------------------------------------------- */
+
+enum task_flag {
+	TASK_BEFORE_EXEC = 1 << 0,
+	TASK_TEXT1_SENT = 1 << 1, /* by the entry of the call in flight, or by the exec hook in it */
+	TASK_TEXT1_LOST = 1 << 2,
+};
+
+/*
+ * task_storage of each traced thread: having one is being traced. Its memory dies with the thread,
+ * so nothing that must survive is here.
+ */
+struct dft_task {
+	__u64 ts_ns;    /* entry of the call in flight; 0 = none, or entered before we came */
+	__u64 start_ns; /* of the process */
+	__u64 name;     /* file, or base of the first path */
+	__u64 name2;
+	__u64 pos;      /* file position at entry */
+	__u64 file;     /* struct file, only to read its position again; may be stale at exit */
+	__u64 ino, ino2; /* of pipes */
+	__u32 pid;
+	__u16 nr;
+	__u16 call;     /* enum dft_call_flag known at entry */
+	__u8 cls, cls2;
+	__u8 flags;     /* enum task_flag */
+	__u8 append;    /* O_APPEND */
+};
+
+/* ---- maps ---------------------------------------------------------------------------------- */
+
+struct dft_known {
+	__u64 id;
+	__u64 moves; /* dft_moves when it was walked */
+};
+
+struct dft_scratch {
+	__u64 busy; /* guards against a program that interrupts another on the same CPU */
+	__u64 pad[7];
+	char rec[64 + DFT_CMD_MAX];         /* a record being built */
+	char path[DFT_PATH_MAX + 256 + 64]; /* a path, built from its end */
+};
+
+struct tasks_map {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct dft_task);
+};
+struct ring_map {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+};
+struct targets_map { /* processes asked for: pid -> enum dft_target_flag */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+struct names_map { /* name keys whose NAME record is in the ring */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 131072);
+	__type(key, __u64);
+	__type(value, struct dft_known);
+};
+struct verdicts_map { /* name ids that --include/--exclude leave out */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 131072);
+	__type(key, __u64);
+	__type(value, __u8);
+};
+struct tallies_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct dft_tally_key);
+	__type(value, struct dft_tally);
+};
+struct counters_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, DFT_COUNTER_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+struct scratch_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dft_scratch);
+};
+
+extern struct tasks_map tasks SEC(".maps");
+extern struct ring_map ring SEC(".maps");
+extern struct targets_map targets SEC(".maps");
+extern struct names_map names SEC(".maps");
+extern struct verdicts_map verdicts SEC(".maps");
+extern struct tallies_map tallies SEC(".maps");
+extern struct counters_map counters SEC(".maps");
+extern struct scratch_map scratch SEC(".maps");
+
+/* ---- core.bpf.c ---------------------------------------------------------------------------- */
+
+/*
+ * dft_tally() and dft_name() are global functions, which the verifier checks once instead of at each
+ * of their many calls: hence plain memory as arguments, and no __hidden.
+ */
+
+/* Adds one call to a tally of the process. A full map is counted, never silent. */
+int dft_tally(struct dft_tally_key *key, __s64 ret, __u64 bytes, __u64 dur_ns);
+int dft_count(__u32 counter) __hidden;
+/* Puts a record into the ring. 0, or -1 when it is full (the caller counts). */
+int dft_emit(void *rec, __u64 size) __hidden;
+
+/* Scratch of this CPU, or NULL (counted) when it is in use. */
+struct dft_scratch *dft_scratch_get(void) __hidden;
+int dft_scratch_put(struct dft_scratch *s) __hidden;
+
+ALWAYS_INLINE void tally_key(struct dft_tally_key *key, const struct dft_task *t, __u8 kind, __u16 nr)
+{
+	key->start_ns = t->start_ns;
+	key->pid = t->pid;
+	key->nr = nr;
+	key->kind = kind;
+	key->cls = 0;
+	key->ino = 0;
+}
+
+/* Counts something that is not a call: a lost record, an unreadable string. */
+ALWAYS_INLINE void tally_one(const struct dft_task *t, __u8 kind, __u16 nr)
+{
+	struct dft_tally_key key;
+
+	tally_key(&key, t, kind, nr);
+	dft_tally(&key, 0, 0, 0);
+}
+
+/* ---- path.bpf.c ---------------------------------------------------------------------------- */
+
+/* A place in the directory tree as one process sees it. Addresses of kernel objects. */
+struct dft_place {
+	__u64 mnt, dentry;           /* struct vfsmount, struct dentry */
+	__u64 root_mnt, root_dentry; /* of the process */
+	__u64 inode;
+	__u32 cls;
+	__u32 pad;
+};
+
+/*
+ * The id of the name of `place`; sends its NAME record unless that is known to be in the ring. 0
+ * when it could not be sent (ring full: counted for the process of `t`).
+ */
+__u64 dft_name(struct dft_task *t, struct dft_place *place);
+
+#endif

@@ -1,0 +1,694 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * System calls. Entry notes the time and identifies files (at exit another thread may have put
+ * another file under the number); exit reads the other arguments, which the registers still hold,
+ * and sends the record.
+ */
+#include "file.bpf.h"
+#include "proc.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define AT_EMPTY_PATH	  0x1000
+#define CLONE_THREAD	  0x10000
+#define MAP_ANONYMOUS	  0x20
+#define CLOSE_RANGE_CLOEXEC 4u
+#define CLOSE_RANGE_FLAGS   6u
+
+/* Kernel-internal results of an interrupted call, which is run again or turned into EINTR. */
+#define ERESTARTSYS	      512
+#define ERESTARTNOINTR	      513
+#define ERESTARTNOHAND	      514
+#define ERESTART_RESTARTBLOCK 516
+
+/* A call record with room for all its values. */
+union call_rec {
+	struct dft_rec_call c;
+	__u64 words[sizeof(struct dft_rec_call) / sizeof(__u64) + DFT_MAX_VALS + 1];
+};
+
+/* What finish() hands around: BPF functions take five arguments. */
+struct exit_ctx {
+	struct dft_task *t;
+	struct pt_regs *regs;
+	__s64 ret;
+	__u64 dur_ns;
+	__u32 tid;
+	__u16 nr;
+	__u16 pad;
+};
+
+ALWAYS_INLINE const volatile struct dft_desc *desc_of(__u32 nr)
+{
+	return &dft_descs[nr & (DFT_NR_MAX - 1)];
+}
+
+ALWAYS_INLINE bool ret_is_restart(__s64 ret)
+{
+	return ret == -ERESTARTSYS || ret == -ERESTARTNOINTR || ret == -ERESTARTNOHAND ||
+	       ret == -ERESTART_RESTARTBLOCK;
+}
+
+/* ---- entry ---------------------------------------------------------------------------------- */
+
+/* Notes the file of a descriptor as the call's first file. */
+ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32 fd, bool must_name)
+{
+	struct file *file = file_of_fd(task, fd);
+	struct dft_place place;
+
+	if (!file || place_file(&place, task, file))
+		return;
+	t->cls = place.cls;
+	t->file = (__u64)file;
+	t->pos = BPF_CORE_READ(file, f_pos);
+	t->append = !!(BPF_CORE_READ(file, f_flags) & O_APPEND);
+	if (place.cls == DFT_CLASS_PIPE)
+		t->ino = place_ino(&place);
+	if (class_is_filtered(place.cls) && !must_name)
+		return;
+	if (dentry_is_deleted(place.dentry))
+		t->call |= DFT_CALL_DELETED;
+	t->name = dft_name(t, &place);
+	if (!t->name)
+		t->call |= DFT_CALL_NAMELESS;
+}
+
+/* The second file, of a call between two or of one that closes another descriptor. */
+ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u32 fd)
+{
+	struct file *file = file_of_fd(task, fd);
+	struct dft_place place;
+
+	if (!file || place_file(&place, task, file))
+		return;
+	t->cls2 = place.cls;
+	if (place.cls == DFT_CLASS_PIPE)
+		t->ino2 = place_ino(&place);
+	if (dentry_is_deleted(place.dentry))
+		t->call |= DFT_CALL_OTHER_DELETED;
+	t->name2 = dft_name(t, &place);
+}
+
+/* True when the path is surely absolute; a page not resident is looked at again at exit. */
+ALWAYS_INLINE bool path_is_absolute(__u64 user)
+{
+	char first = 0;
+
+	return !bpf_probe_read_user(&first, 1, (const void *)user) && first == '/';
+}
+
+/* The base of a relative path: a directory descriptor or cwd. Returns a name id or 0. */
+ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t)
+{
+	struct dft_place place;
+
+	if (place_cwd(&place, task))
+		return 0;
+	return dft_name(t, &place);
+}
+
+ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, struct pt_regs *regs,
+			     const volatile struct dft_desc *d)
+{
+	__s32 dirfd = d->base ? (__s32)regs_arg(regs, d->base - 1) : AT_FDCWD;
+
+	if (path_is_absolute(regs_arg(regs, d->path - 1)))
+		return;
+	if (dirfd != AT_FDCWD) {
+		note_file(task, t, dirfd, false);
+		t->call |= DFT_CALL_DIRFD;
+	} else {
+		t->name = note_cwd(task, t);
+		t->cls = t->name ? DFT_CLASS_DIR : DFT_CLASS_NONE;
+	}
+}
+
+ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, struct pt_regs *regs,
+			      const volatile struct dft_desc *d)
+{
+	__s32 dirfd = d->base2 ? (__s32)regs_arg(regs, d->base2 - 1) : AT_FDCWD;
+
+	if (path_is_absolute(regs_arg(regs, d->path2 - 1)))
+		return;
+	if (dirfd == AT_FDCWD)
+		t->name2 = note_cwd(task, t);
+	else
+		note_other(task, t, dirfd);
+}
+
+/*
+ * Reads a string of the program and sends it ahead of the call's record. Returns its length, -1
+ * when it cannot be read, -2 when the ring is full.
+ */
+static __attribute__((noinline)) int send_text(struct dft_task *t, __u64 user, __u32 slot,
+					       __u32 skip_empty)
+{
+	struct dft_scratch *s = dft_scratch_get();
+	struct dft_rec_text *rec;
+	int err = -2, len;
+
+	if (!s)
+		return -2;
+	rec = (struct dft_rec_text *)s->rec;
+	len = bpf_probe_read_user_str(rec->text, DFT_PATH_MAX, (const void *)user);
+	if (len < 1) {
+		err = -1;
+		goto out;
+	}
+	len = (len - 1) & (DFT_PATH_MAX - 1);
+	if (!len && skip_empty) {
+		err = 0;
+		goto out;
+	}
+	rec->type = DFT_REC_TEXT;
+	rec->slot = slot;
+	rec->len = len;
+	rec->pid = t->pid;
+	rec->tid = (__u32)bpf_get_current_pid_tgid();
+	rec->nr = t->nr;
+	rec->base = slot == 2 ? t->name2 : 0;
+	if (dft_emit(rec, sizeof(*rec) + len))
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_TEXT);
+	else
+		err = len;
+out:
+	dft_scratch_put(s);
+	return err;
+}
+
+ALWAYS_INLINE bool empty_path_allowed(struct pt_regs *regs, const volatile struct dft_desc *d)
+{
+	return d->empty_ok ||
+	       (d->at_flags && (regs_arg(regs, d->at_flags - 1) & AT_EMPTY_PATH));
+}
+
+/* Strings that the call itself may overwrite. What is not resident yet is read at exit. */
+ALWAYS_INLINE void note_early(struct dft_task *t, struct pt_regs *regs,
+			      const volatile struct dft_desc *d)
+{
+	int len = send_text(t, regs_arg(regs, d->path - 1), 1, empty_path_allowed(regs, d));
+
+	if (len >= 0) {
+		t->flags |= TASK_TEXT1_SENT;
+		if (!len && empty_path_allowed(regs, d))
+			t->call |= DFT_CALL_SELF;
+	} else if (len == -2) {
+		t->flags |= TASK_TEXT1_LOST;
+	}
+}
+
+struct closing {
+	struct task_struct *task;
+	struct dft_task *t;
+	__u64 ts_ns;
+	__u32 fd, last;
+};
+
+ALWAYS_INLINE void send_implied_close(struct dft_task *t, __u64 ts_ns, __u64 dur_ns, __u64 name,
+				      __u32 cls_flags)
+{
+	struct dft_rec_call rec = {};
+
+	rec.type = DFT_REC_CALL;
+	rec.nr = t->nr;
+	rec.flags = DFT_CALL_VIA | (cls_flags >> 8);
+	rec.cls = cls_flags & 0xff;
+	rec.ts_ns = ts_ns;
+	rec.dur_ns = dur_ns;
+	rec.pid = t->pid;
+	rec.tid = (__u32)bpf_get_current_pid_tgid();
+	rec.name = name;
+	if (dft_knob_verdicts && bpf_map_lookup_elem(&verdicts, &name))
+		return;
+	if (dft_emit(&rec, sizeof(rec))) {
+		struct dft_tally_key key;
+
+		tally_key(&key, t, DFT_TALLY_LOST, t->nr);
+		dft_tally(&key, 0, 0, dur_ns);
+	}
+}
+
+/* One descriptor of a close_range. */
+static long close_step(__u32 index, void *ctx)
+{
+	struct closing *c = ctx;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct dft_place place;
+	struct file *file;
+	__u64 name;
+	__u32 fd = c->fd + index;
+
+	if (fd < index || fd > c->last || fd >= BPF_CORE_READ(task, files, fdt, max_fds))
+		return 1;
+	file = file_of_fd(task, fd);
+	if (!file || place_file(&place, task, file) || class_is_filtered(place.cls))
+		return 0;
+	name = dft_name(c->t, &place);
+	send_implied_close(c->t, c->ts_ns, 0, name,
+			   place.cls | (dentry_is_deleted(place.dentry) ? DFT_CALL_DELETED : 0) << 8);
+	return 0;
+}
+
+#define CLOSE_RANGE_MAX	     (1u << 20) /* descriptors a process may have on usual systems */
+#define CLOSE_RANGE_MAX_LOOP 64
+
+/*
+ * close_range() with valid arguments closes whatever is open, so that its files are told here, while
+ * they are still there.
+ */
+static __attribute__((noinline)) int note_close_range(struct dft_task *t, __u64 first, __u64 last,
+						      __u64 flags)
+{
+	struct closing c = { .t = t, .fd = first, .last = last };
+
+	if ((__u32)first > (__u32)last || (__u32)flags & ~CLOSE_RANGE_FLAGS ||
+	    flags & CLOSE_RANGE_CLOEXEC)
+		return 0;
+	c.ts_ns = bpf_ktime_get_ns();
+	if (!dft_knob_no_loop && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		bpf_loop(CLOSE_RANGE_MAX, close_step, &c, 0);
+	} else {
+		for (__u32 i = 0; i < CLOSE_RANGE_MAX_LOOP; i++)
+			if (close_step(i, &c))
+				break;
+	}
+	return 0;
+}
+
+/* A call that is only counted: by the class of its file when that is a filtered one. */
+static __attribute__((noinline)) int count_undecoded(struct dft_task *t, struct pt_regs *regs,
+						     __u32 nr)
+{
+	const volatile struct dft_desc *d = desc_of(nr);
+	struct dft_tally_key key;
+
+	tally_key(&key, t, DFT_TALLY_UNDECODED, nr);
+	if (d->fd) {
+		struct file *file =
+			file_of_fd(bpf_get_current_task_btf(), regs_arg(regs, d->fd - 1));
+
+		if (file) {
+			__u8 cls = class_of_inode(BPF_CORE_READ(file, f_inode));
+
+			if (class_is_filtered(cls)) {
+				key.kind = DFT_TALLY_FILTERED;
+				key.cls = cls;
+			}
+		}
+	}
+	return dft_tally(&key, 0, 0, 0);
+}
+
+/* Calls that are not decoded. True when nothing is left to do. */
+ALWAYS_INLINE bool enter_uncommon(struct task_struct *task, struct dft_task *t,
+				  struct pt_regs *regs, long nr)
+{
+	__u8 kind;
+
+	if (task_is_compat(task)) {
+		tally_one(t, DFT_TALLY_COMPAT, nr);
+		return true;
+	}
+	if (nr < 0)
+		return true; /* the call was cancelled by a tracer or seccomp */
+	if (nr >= DFT_NR_MAX) {
+		tally_one(t, DFT_TALLY_UNKNOWN, nr > 0xffff ? 0xffff : nr);
+		return true;
+	}
+	kind = desc_of(nr)->kind;
+	if (kind == DFT_KIND_DECODED)
+		return false;
+	if (kind == DFT_KIND_UNDECODED)
+		count_undecoded(t, regs, nr);
+	else if (kind == DFT_KIND_NONE)
+		tally_one(t, DFT_TALLY_UNKNOWN, nr);
+	return true;
+}
+
+static __attribute__((noinline)) int enter_files(struct dft_task *t, struct pt_regs *regs, __u32 nr)
+{
+	const volatile struct dft_desc *d = desc_of(nr);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (d->fd)
+		note_file(task, t, regs_arg(regs, d->fd - 1), false);
+	else if (d->path)
+		note_base(task, t, regs, d);
+	return 0;
+}
+
+static __attribute__((noinline)) int enter_second(struct dft_task *t, struct pt_regs *regs, __u32 nr)
+{
+	const volatile struct dft_desc *d = desc_of(nr);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (d->fd2) {
+		__u32 fd2 = regs_arg(regs, d->fd2 - 1);
+
+		if (!d->closes) {
+			note_other(task, t, fd2);
+			/* Kept for the other side's sake: then this side is named, too. */
+			if (!t->name && t->cls && !class_is_filtered(t->cls2))
+				note_file(task, t, regs_arg(regs, d->fd - 1), true);
+		} else if (fd2 != (__u32)regs_arg(regs, d->fd - 1)) {
+			note_other(task, t, fd2);
+		}
+	} else if (d->path2 && !d->raw2) {
+		note_base2(task, t, regs, d);
+	}
+	if (d->early)
+		note_early(t, regs, d);
+	if (d->special == DFT_SPECIAL_CLOSE_RANGE)
+		note_close_range(t, regs_arg(regs, 0), regs_arg(regs, 1), regs_arg(regs, 2));
+	else if (d->special == DFT_SPECIAL_EXEC)
+		t->pos = regs_arg(regs, 4); /* flags of execveat; exec clears the registers */
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(io_sys_enter, struct pt_regs *regs, long nr)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	const volatile struct dft_desc *d;
+
+	if (!t) {
+		if (!dft_knob_all)
+			return 0;
+		t = dft_adopt(task);
+		if (!t)
+			return 0;
+	}
+	t->ts_ns = 0;
+	d = desc_of(nr);
+	if (t->flags & TASK_BEFORE_EXEC && d->special != DFT_SPECIAL_EXEC)
+		return 0;
+	if (enter_uncommon(task, t, regs, nr))
+		return 0;
+	t->nr = nr;
+	t->name = 0;
+	t->name2 = 0;
+	t->file = 0;
+	t->ino = 0;
+	t->ino2 = 0;
+	t->call = 0;
+	t->cls = DFT_CLASS_NONE;
+	t->cls2 = DFT_CLASS_NONE;
+	t->flags &= TASK_BEFORE_EXEC;
+	enter_files(t, regs, nr);
+	if (d->fd2 || d->path2 || d->early || d->special)
+		enter_second(t, regs, nr);
+	t->ts_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* ---- exit ----------------------------------------------------------------------------------- */
+
+/*
+ * Where a read or write at the file position worked. Four threads reading one descriptor: before the
+ * call others may still move the position, after it they may have done so already; only when both
+ * agree is it certain.
+ */
+ALWAYS_INLINE bool value_pos(struct exit_ctx *x, __u16 *call, bool is_write, __u64 *value)
+{
+	struct dft_task *t = x->t;
+	struct file *file = (struct file *)t->file;
+	__u64 after;
+
+	if (x->ret < 0 || !file || (t->cls != DFT_CLASS_FILE && t->cls != DFT_CLASS_BLOCK))
+		return false;
+	after = BPF_CORE_READ(file, f_pos);
+	if (after == t->pos + x->ret) {
+		*value = t->pos;
+		return true;
+	}
+	if (is_write && t->append) {
+		*value = after - x->ret;
+		return true;
+	}
+	*call |= DFT_CALL_OFFSET_SHARED;
+	return false;
+}
+
+/* Behind pointers of the program: resident now, since the kernel has just used them. */
+ALWAYS_INLINE bool value_deref(struct exit_ctx *x, __u8 src, __u64 *value)
+{
+	__u64 user, word = 0;
+	__u32 half = 0;
+
+	if (src >= DFT_SRC_WORD) {
+		user = regs_arg(x->regs, (src - DFT_SRC_WORD) >> 3);
+		user += user ? (src & 7) * 8 : 0;
+		if (!user || bpf_probe_read_user(&word, sizeof(word), (const void *)user))
+			return false;
+		*value = word;
+		return true;
+	}
+	if (src >= DFT_SRC_OFFSETP) {
+		user = regs_arg(x->regs, src - DFT_SRC_OFFSETP);
+		if (!user || bpf_probe_read_user(&word, sizeof(word), (const void *)user))
+			return false;
+		*value = x->ret > 0 ? word - x->ret : word;
+		return true;
+	}
+	user = regs_arg(x->regs, src - DFT_SRC_INT);
+	if (x->ret <= 0 || !user || bpf_probe_read_user(&half, sizeof(half), (const void *)user))
+		return false;
+	*value = half;
+	return true;
+}
+
+ALWAYS_INLINE bool value_of(struct exit_ctx *x, __u8 src, __u16 *call, __u64 *value)
+{
+	switch (src) {
+	case DFT_SRC_POS_A3:
+	case DFT_SRC_WPOS_A3:
+		*value = regs_arg(x->regs, 3);
+		if (*value != (__u64)-1)
+			return true;
+		return value_pos(x, call, src == DFT_SRC_WPOS_A3, value);
+	case DFT_SRC_POS:
+	case DFT_SRC_WPOS:
+		return value_pos(x, call, src == DFT_SRC_WPOS, value);
+	case DFT_SRC_NAME2:
+		*value = x->t->name2;
+		return x->t->name2 != 0;
+	case DFT_SRC_A4:
+		*value = desc_of(x->nr)->special == DFT_SPECIAL_EXEC ? x->t->pos :
+								       regs_arg(x->regs, 4);
+		return true;
+	case DFT_SRC_A0:
+	case DFT_SRC_A1:
+	case DFT_SRC_A2:
+	case DFT_SRC_A3:
+	case DFT_SRC_A5:
+		*value = regs_arg(x->regs, src - DFT_SRC_A0);
+		return true;
+	}
+	return value_deref(x, src, value);
+}
+
+static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
+{
+	const volatile struct dft_desc *d = desc_of(x->nr);
+	struct dft_task *t = x->t;
+	union call_rec rec = {};
+	__u16 flags = call;
+	__u32 n = 0;
+
+	rec.c.type = DFT_REC_CALL;
+	rec.c.nr = x->nr;
+	rec.c.cls = t->cls;
+	rec.c.ts_ns = t->ts_ns;
+	rec.c.dur_ns = x->dur_ns;
+	rec.c.pid = t->pid;
+	rec.c.tid = x->tid;
+	rec.c.ret = x->ret;
+	rec.c.name = t->name;
+	for (__u32 i = 0; i < DFT_MAX_VALS; i++) {
+		__u8 src = d->src[i];
+		__u64 value = 0;
+
+		if (!src)
+			break;
+		if (src >= DFT_SRC_USER || !value_of(x, src, &flags, &value))
+			continue;
+		rec.c.present |= 1 << i;
+		rec.c.val[n & DFT_MAX_VALS] = value;
+		n++;
+	}
+	rec.c.flags = flags;
+	n &= DFT_MAX_VALS;
+	rec.c.nvals = n;
+	if (dft_emit(&rec, sizeof(rec.c) + n * sizeof(__u64))) {
+		struct dft_tally_key key;
+
+		tally_key(&key, t, DFT_TALLY_LOST,
+			  x->nr | (flags & DFT_CALL_SELF ? DFT_TALLY_SELF : 0));
+		dft_tally(&key, ret_is_restart(x->ret) ? 0 : x->ret,
+			  d->ret == DFT_RET_BYTES && x->ret > 0 ? x->ret : 0, x->dur_ns);
+	}
+	return 0;
+}
+
+static __attribute__((noinline)) int count_filtered(struct exit_ctx *x, __u32 cls,
+						    __u32 call)
+{
+	struct dft_tally_key key;
+
+	tally_key(&key, x->t, DFT_TALLY_FILTERED,
+		  x->nr | (call & DFT_CALL_SELF ? DFT_TALLY_SELF : 0));
+	key.cls = cls;
+	key.ino = cls == DFT_CLASS_PIPE ? (x->t->ino ? x->t->ino : x->t->ino2) : 0;
+	return dft_tally(&key, ret_is_restart(x->ret) ? 0 : x->ret,
+			 desc_of(x->nr)->ret == DFT_RET_BYTES && x->ret > 0 ? x->ret : 0, x->dur_ns);
+}
+
+/* The first string; sets SELF when there is none and the call is on the descriptor itself. */
+ALWAYS_INLINE void exit_text1(struct exit_ctx *x, const volatile struct dft_desc *d, __u32 *call)
+{
+	struct dft_task *t = x->t;
+	__u64 user = regs_arg(x->regs, d->path - 1);
+	bool empty_ok = empty_path_allowed(x->regs, d);
+	int len;
+
+	if (!user && (d->null_ok || empty_ok)) {
+		*call |= DFT_CALL_SELF;
+		return;
+	}
+	len = send_text(t, user, 1, empty_ok);
+	if (!len && empty_ok)
+		*call |= DFT_CALL_SELF;
+	else if (len >= 0)
+		*call |= DFT_CALL_TEXT1;
+	else if (len == -1)
+		*call |= DFT_CALL_FAULT1;
+	else
+		*call |= DFT_CALL_LOST1;
+}
+
+static __attribute__((noinline)) int exit_texts(struct exit_ctx *x, __u32 call)
+{
+	const volatile struct dft_desc *d = desc_of(x->nr);
+	struct dft_task *t = x->t;
+	int len;
+
+	if (d->path && !(call & DFT_CALL_SELF)) {
+		if (t->flags & TASK_TEXT1_SENT)
+			call |= DFT_CALL_TEXT1;
+		else if (t->flags & TASK_TEXT1_LOST)
+			call |= DFT_CALL_LOST1;
+		else
+			exit_text1(x, d, &call);
+		if (!(call & DFT_CALL_SELF))
+			call |= DFT_CALL_BASE;
+	}
+	/* On the descriptor itself, and that is of a kind left out: the caller counts it. */
+	if (call & DFT_CALL_SELF && class_is_filtered(t->cls))
+		return call;
+	if (d->path2) {
+		len = send_text(t, regs_arg(x->regs, d->path2 - 1), 2, 0);
+		if (len >= 0)
+			call |= DFT_CALL_TEXT2;
+		else if (len == -1)
+			call |= DFT_CALL_FAULT2;
+		else
+			call |= DFT_CALL_LOST2;
+	}
+	return call;
+}
+
+/* A successful open: the file is the one that is under the new number now. */
+static __attribute__((noinline)) int exit_opened(struct exit_ctx *x)
+{
+	struct dft_task *t = x->t;
+
+	t->name = 0;
+	t->cls = DFT_CLASS_NONE;
+	t->call = 0;
+	note_file(bpf_get_current_task_btf(), t, x->ret, false);
+	return 0;
+}
+
+/* Calls that turn out to be no events. */
+ALWAYS_INLINE bool exit_is_no_event(struct exit_ctx *x, const volatile struct dft_desc *d)
+{
+	__u64 flags = 0;
+
+	if (d->special == DFT_SPECIAL_MMAP)
+		return regs_arg(x->regs, 3) & MAP_ANONYMOUS;
+	if (d->special != DFT_SPECIAL_CLONE)
+		return false;
+	if (d->src[0] == DFT_SRC_A0)
+		return regs_arg(x->regs, 0) & CLONE_THREAD;
+	return value_deref(x, d->src[0], &flags) && flags & CLONE_THREAD;
+}
+
+/* The class that has the call left out, 0 if it is kept. */
+ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_desc *d, __u32 call)
+{
+	bool is_file = d->fd || d->ret == DFT_RET_FILE || call & DFT_CALL_SELF;
+
+	if (!is_file || call & DFT_CALL_BASE)
+		return 0; /* calls on names are judged in user space, which has the name */
+	if (class_is_filtered(t->cls) &&
+	    (!d->fd2 || d->closes || !t->cls2 || class_is_filtered(t->cls2)))
+		return t->cls;
+	if (dft_knob_verdicts && t->name && bpf_map_lookup_elem(&verdicts, &t->name) &&
+	    (!d->fd2 || d->closes || !t->name2 || bpf_map_lookup_elem(&verdicts, &t->name2)))
+		return DFT_CLASS_EXCLUDED;
+	return 0;
+}
+
+static __attribute__((noinline)) int finish(struct exit_ctx *x)
+{
+	const volatile struct dft_desc *d = desc_of(x->nr);
+	struct dft_task *t = x->t;
+	__u32 call, cls;
+
+	if (exit_is_no_event(x, d))
+		return 0;
+	if (d->ret == DFT_RET_FILE && x->ret >= 0)
+		exit_opened(x);
+	call = t->call;
+	if ((d->path || d->path2) && !(d->ret == DFT_RET_FILE && x->ret >= 0))
+		call = exit_texts(x, call);
+	cls = exit_filter(t, d, call);
+	if (cls)
+		count_filtered(x, cls, call);
+	else
+		send_call(x, call);
+	if (d->closes && x->ret >= 0 && t->cls2 && !class_is_filtered(t->cls2))
+		send_implied_close(t, t->ts_ns, x->dur_ns, t->name2,
+				   t->cls2 | (call & DFT_CALL_OTHER_DELETED ? DFT_CALL_DELETED : 0) << 8);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(io_sys_exit, struct pt_regs *regs, long ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct exit_ctx x = {};
+	struct dft_task *t;
+	long nr;
+
+	if (ret == 0) {
+		nr = regs_nr(regs);
+		if (nr >= 0 && nr < DFT_NR_MAX && desc_of(nr)->moves)
+			__sync_fetch_and_add(&dft_moves, 1);
+	}
+	t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	if (!t || !t->ts_ns)
+		return 0;
+	x.dur_ns = bpf_ktime_get_ns() - t->ts_ns;
+	x.t = t;
+	x.regs = regs;
+	x.ret = ret;
+	x.nr = t->nr;
+	x.tid = (__u32)bpf_get_current_pid_tgid();
+	if (!(t->flags & TASK_BEFORE_EXEC)) /* our own child, and its exec failed */
+		finish(&x);
+	t->ts_ns = 0;
+	return 0;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/* Names of files: a walk from the dentry up to the process's root, crossing mounts. */
+#include "core.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* More than 2,047 components and as many mounts do not fit into a path. */
+#define WALK_MAX      2200
+#define WALK_MAX_LOOP 96 /* without bpf_loop(): what the verifier of 5.14 can follow */
+#define PATH_END      (DFT_PATH_MAX - 1)
+#define NAME_MAX      255
+
+struct walk {
+	__u64 mnt, dentry;
+	__u64 root_mnt, root_dentry;
+	__u64 hash; /* over all components: the same path has the same, a renamed one another */
+	char *buf;
+	__u32 pos; /* of the first byte; the path ends at PATH_END */
+	__u32 flags;
+	__u32 done;
+	__u32 pad;
+};
+
+ALWAYS_INLINE __u64 mix(__u64 hash, __u64 value)
+{
+	/* One round of the splitmix64 finalizer: every bit of the input reaches every bit. */
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	hash ^= hash >> 32;
+	hash *= 0xbf58476d1ce4e5b9ull;
+	return hash ^ (hash >> 29);
+}
+
+ALWAYS_INLINE int walk_prepend(struct walk *w, struct dentry *dentry)
+{
+	struct qstr name;
+	__u32 len, pos;
+
+	BPF_CORE_READ_INTO(&name, dentry, d_name);
+	w->hash = mix(w->hash, name.hash_len);
+	len = name.len;
+	if (len > NAME_MAX || w->pos < len + 1) {
+		w->flags |= DFT_NAME_TRUNCATED;
+		return -1;
+	}
+	pos = (w->pos - len - 1) & (DFT_PATH_MAX - 1);
+	w->buf[pos] = '/';
+	/* A name being freed (rename, RCU) reads as what is there; it cannot fault the kernel. */
+	bpf_probe_read_kernel(w->buf + pos + 1, len & NAME_MAX, name.name);
+	w->pos = pos;
+	return 0;
+}
+
+/* One component or one mount. 1 ends the walk. */
+static long walk_step(__u32 index, void *ctx)
+{
+	struct walk *w = ctx;
+	struct dentry *dentry = (struct dentry *)w->dentry;
+	struct vfsmount *vfsmnt = (struct vfsmount *)w->mnt;
+	__u64 parent;
+
+	if (w->done)
+		return 1;
+	if (w->dentry == w->root_dentry && w->mnt == w->root_mnt) {
+		w->done = 1;
+		return 1;
+	}
+	if (w->dentry == (__u64)BPF_CORE_READ(vfsmnt, mnt_root)) {
+		struct mount *mnt =
+			(struct mount *)(w->mnt - bpf_core_field_offset(struct mount, mnt));
+
+		parent = (__u64)BPF_CORE_READ(mnt, mnt_parent);
+		if (!parent || parent == (__u64)mnt) {
+			w->flags |= DFT_NAME_UNREACHABLE;
+			w->done = 1;
+			return 1;
+		}
+		w->dentry = (__u64)BPF_CORE_READ(mnt, mnt_mountpoint);
+		w->mnt = parent + bpf_core_field_offset(struct mount, mnt);
+		w->hash = mix(w->hash, 1);
+		return 0;
+	}
+	parent = (__u64)BPF_CORE_READ(dentry, d_parent);
+	if (walk_prepend(w, dentry) || !parent) {
+		w->done = 1;
+		return 1;
+	}
+	if (parent == w->dentry) {
+		w->flags |= DFT_NAME_FLOATING;
+		w->done = 1;
+		return 1;
+	}
+	w->dentry = parent;
+	return 0;
+}
+
+ALWAYS_INLINE void walk_all(struct walk *w)
+{
+	if (!dft_knob_no_loop && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		bpf_loop(WALK_MAX, walk_step, w, 0);
+	} else {
+		for (__u32 i = 0; i < WALK_MAX_LOOP; i++)
+			if (walk_step(i, w))
+				break;
+	}
+	if (!w->done)
+		w->flags |= DFT_NAME_TRUNCATED;
+}
+
+static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_scratch *s,
+					       struct walk *w, const struct dft_place *place, __u64 id)
+{
+	struct dft_rec_name *rec = (struct dft_rec_name *)s->rec;
+	struct inode *inode = (struct inode *)place->inode;
+	__u32 pos = w->pos & (DFT_PATH_MAX - 1);
+	__u32 len = PATH_END - pos;
+
+	len &= DFT_PATH_MAX - 1;
+	rec->type = DFT_REC_NAME;
+	rec->cls = place->cls;
+	rec->len = len;
+	rec->flags = w->flags;
+	rec->id = id;
+	rec->ino = BPF_CORE_READ(inode, i_ino);
+	rec->gen = BPF_CORE_READ(inode, i_generation);
+	rec->mode = BPF_CORE_READ(inode, i_mode);
+	rec->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	rec->magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	bpf_probe_read_kernel(rec->path, len, s->path + pos);
+	if (dft_emit(rec, sizeof(*rec) + len)) {
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_NAME);
+		return -1;
+	}
+	return 0;
+}
+
+ALWAYS_INLINE __u64 name_key(const struct dft_place *place)
+{
+	struct dentry *dentry = (struct dentry *)place->dentry;
+	struct inode *inode = (struct inode *)place->inode;
+	__u64 key = mix(place->root_dentry, place->root_mnt);
+
+	key = mix(key, place->mnt);
+	key = mix(key, place->dentry);
+	key = mix(key, (__u64)BPF_CORE_READ(dentry, d_parent));
+	key = mix(key, BPF_CORE_READ(dentry, d_name.hash_len));
+	key = mix(key, BPF_CORE_READ(inode, i_ino));
+	key = mix(key, BPF_CORE_READ(inode, i_generation));
+	return mix(key, (__u64)BPF_CORE_READ(inode, i_sb));
+}
+
+__u64 dft_name(struct dft_task *t, struct dft_place *place)
+{
+	__u64 key, moves = dft_moves, id = 0;
+	struct dft_known *known, fresh;
+	struct dft_scratch *s;
+	struct walk w = {};
+
+	if (!t || !place)
+		return 0;
+	key = name_key(place);
+	known = bpf_map_lookup_elem(&names, &key);
+	if (known && known->moves == moves)
+		return known->id;
+	s = dft_scratch_get();
+	if (!s)
+		return 0;
+	w.mnt = place->mnt;
+	w.dentry = place->dentry;
+	w.root_mnt = place->root_mnt;
+	w.root_dentry = place->root_dentry;
+	w.buf = s->path;
+	w.pos = PATH_END;
+	walk_all(&w);
+	id = mix(key, w.hash);
+	if (known && known->id == id) {
+		known->moves = moves;
+	} else if (send_name(t, s, &w, place, id)) {
+		id = 0;
+	} else {
+		/* Seen only after it is sent: a duplicate is harmless, a missing one is not. */
+		fresh.id = id;
+		fresh.moves = moves;
+		/* A full map costs a NAME record at each call until user space has emptied it. */
+		bpf_map_update_elem(&names, &key, &fresh, BPF_ANY);
+	}
+	dft_scratch_put(s);
+	return id;
+}

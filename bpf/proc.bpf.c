@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/* Processes: who is traced, birth, exec, death. */
+#include "proc.bpf.h"
+#include "file.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define SIGNAL_GROUP_EXIT 0x4 /* include/linux/sched/signal.h; the same from 5.14 on */
+
+ALWAYS_INLINE __u64 start_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
+ALWAYS_INLINE void proc_fill(struct dft_rec_proc *rec, __u8 type, struct task_struct *task,
+			     const struct dft_task *t)
+{
+	__builtin_memset(rec, 0, sizeof(*rec));
+	rec->type = type;
+	rec->pid = t->pid;
+	rec->tid = task->pid;
+	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	rec->ts_ns = bpf_ktime_get_ns();
+	rec->start_ns = t->start_ns;
+	BPF_CORE_READ_INTO(&rec->comm, task, comm);
+}
+
+/* A thread that could not be followed: counted for its process. */
+ALWAYS_INLINE void task_failed(struct task_struct *task)
+{
+	struct dft_task t = {};
+
+	t.pid = task->tgid;
+	t.start_ns = start_of(task);
+	tally_one(&t, DFT_TALLY_TASK, 0);
+}
+
+__hidden struct dft_task *dft_adopt(struct task_struct *task)
+{
+	struct dft_task fresh = {}, *t;
+	struct dft_rec_proc rec;
+	struct dft_place place;
+
+	fresh.pid = task->tgid;
+	if (fresh.pid == dft_knob_self)
+		return NULL;
+	fresh.start_ns = start_of(task);
+	t = bpf_task_storage_get(&tasks, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		task_failed(task);
+		return NULL;
+	}
+	proc_fill(&rec, DFT_REC_PROC, task, t);
+	if (!place_cwd(&place, task))
+		rec.cwd = dft_name(t, &place);
+	if (dft_emit(&rec, sizeof(rec)))
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
+	return t;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct dft_task fresh = {}, *t;
+	__u32 tgid = parent->tgid;
+	struct dft_rec_proc rec;
+	struct dft_place place;
+	__u32 *target;
+
+	/*
+	 * A thread of a process that is being attached may not be marked yet while it makes another:
+	 * then the target map says it.
+	 */
+	if (tgid == dft_knob_self)
+		return 0; /* the tracer's threads; its child CMD is marked by name */
+	if (!dft_knob_all && !bpf_task_storage_get(&tasks, parent, NULL, 0)) {
+		target = bpf_map_lookup_elem(&targets, &tgid);
+		if (!target)
+			return 0;
+	}
+	if (child->tgid != tgid && !dft_knob_follow && !dft_knob_all)
+		return 0;
+	fresh.pid = child->tgid;
+	fresh.start_ns = start_of(child);
+	t = bpf_task_storage_get(&tasks, child, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		task_failed(child);
+		return 0;
+	}
+	if (child->tgid == tgid)
+		return 0;
+	proc_fill(&rec, DFT_REC_FORK, child, t);
+	if (!place_cwd(&place, child))
+		rec.cwd = dft_name(t, &place);
+	if (dft_emit(&rec, sizeof(rec)))
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_FORK);
+	return 0;
+}
+
+/* The new command line, from the memory the exec has just filled. */
+ALWAYS_INLINE __u32 exec_read_cmd(struct dft_rec_exec *rec, struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	__u64 start, len;
+
+	if (!mm)
+		return 0;
+	start = mm->arg_start;
+	len = mm->arg_end - start;
+	rec->full_len = len;
+	if (len > DFT_CMD_MAX)
+		len = DFT_CMD_MAX;
+	bound(len);
+	if (len > DFT_CMD_MAX || bpf_probe_read_user(rec->cmd, len, (const void *)start))
+		return 0;
+	return len;
+}
+
+ALWAYS_INLINE void exec_send_file(struct dft_task *t, struct dft_scratch *s, const char *filename)
+{
+	struct dft_rec_text *rec = (struct dft_rec_text *)s->rec;
+	int len = bpf_probe_read_kernel_str(rec->text, DFT_PATH_MAX, filename);
+
+	t->flags |= TASK_TEXT1_LOST;
+	if (len < 1)
+		return;
+	len = (len - 1) & (DFT_PATH_MAX - 1);
+	rec->type = DFT_REC_TEXT;
+	rec->slot = 1;
+	rec->len = len;
+	rec->pid = t->pid;
+	rec->tid = (__u32)bpf_get_current_pid_tgid();
+	rec->nr = t->nr;
+	rec->base = 0;
+	if (dft_emit(rec, sizeof(*rec) + len)) {
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_TEXT);
+	} else {
+		t->flags &= ~TASK_TEXT1_LOST;
+		t->flags |= TASK_TEXT1_SENT;
+	}
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct dft_rec_exec *rec;
+	struct dft_scratch *s;
+	struct dft_place place;
+	__u32 len;
+
+	if (!t)
+		return 0;
+	t->flags &= ~TASK_BEFORE_EXEC;
+	s = dft_scratch_get();
+	if (!s) {
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
+		return 0;
+	}
+	exec_send_file(t, s, bprm->filename);
+	dft_scratch_put(s);
+
+	/* The name of cwd needs the scratch, too: before the record is built in it. */
+	__u64 cwd = place_cwd(&place, task) ? 0 : dft_name(t, &place);
+
+	s = dft_scratch_get();
+	if (!s) {
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
+		return 0;
+	}
+	rec = (struct dft_rec_exec *)s->rec;
+	__builtin_memset(rec, 0, sizeof(*rec));
+	rec->type = DFT_REC_EXEC;
+	rec->pid = t->pid;
+	rec->old_tid = old_pid;
+	rec->ts_ns = t->ts_ns ? t->ts_ns : bpf_ktime_get_ns(); /* entry of the exec */
+	rec->start_ns = t->start_ns;
+	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	rec->cwd = cwd;
+	BPF_CORE_READ_INTO(&rec->comm, task, comm);
+	len = exec_read_cmd(rec, task);
+	bound(len);
+	if (len > DFT_CMD_MAX)
+		len = DFT_CMD_MAX;
+	rec->cmd_len = len;
+	if (dft_emit(rec, sizeof(*rec) + len))
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
+	dft_scratch_put(s);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(proc_exit, struct task_struct *task)
+{
+	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct dft_rec_exit rec = {};
+	struct signal_struct *signal = task->signal;
+
+	/* The kernel counts the thread out before this hook; the last one ends the process. */
+	if (!t || !signal || signal->live.counter)
+		return 0;
+	rec.type = DFT_REC_EXIT;
+	rec.pid = t->pid;
+	rec.tid = task->pid;
+	rec.ts_ns = bpf_ktime_get_ns();
+	rec.start_ns = t->start_ns;
+	rec.status = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code :
+							 BPF_CORE_READ(task, group_leader, exit_code);
+	if (dft_emit(&rec, sizeof(rec)))
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXIT);
+	bpf_map_delete_elem(&targets, &t->pid);
+	return 0;
+}
+
+/*
+ * Marks the threads of the processes in the target map. Each new mark is one byte for the reader of
+ * the iterator, which repeats until a pass marks none.
+ */
+SEC("iter/task")
+int proc_mark(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct dft_task fresh = {}, *t;
+	struct dft_rec_proc rec;
+	char one = 1;
+	__u32 tgid, *flags;
+
+	if (!task)
+		return 0;
+	tgid = task->tgid;
+	flags = bpf_map_lookup_elem(&targets, &tgid);
+	if (!flags || bpf_task_storage_get(&tasks, task, NULL, 0))
+		return 0;
+	fresh.pid = tgid;
+	fresh.start_ns = start_of(task);
+	if (*flags & DFT_TARGET_BEFORE_EXEC)
+		fresh.flags = TASK_BEFORE_EXEC;
+	t = bpf_task_storage_get(&tasks, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		task_failed(task);
+		return 0;
+	}
+	/*
+	 * No name of cwd: this runs with preemption on, and the scratch is for programs that cannot
+	 * be interrupted. User space reads /proc for what was there before the tracer.
+	 */
+	if (!(fresh.flags & TASK_BEFORE_EXEC)) {
+		proc_fill(&rec, DFT_REC_PROC, task, t);
+		if (dft_emit(&rec, sizeof(rec)))
+			tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
+	}
+	bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
+	return 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#include "syscalls.h"
+
+#include <stdio.h>
+
+#define AT_SYMLINK_NOFOLLOW 0x100
+#define AT_REMOVEDIR	    0x200
+
+#include "bpf/table.h"
+#define V(n, s, f) { n, DFT_SRC_##s, DFT_FMT_##f },
+#define NOVALS
+#define DFT_SYS(n, x86, arm64, ...) [DFT_TABLE_NR(x86, arm64)] = { .name = #n, __VA_ARGS__ },
+#define DECODED(ev, spec, r, v)                                                                    \
+	.event = ev, .desc = { .kind = DFT_KIND_DECODED, spec .ret = DFT_RET_##r }, .vals = { v }
+#define UNDECODED(spec) .desc = { .kind = DFT_KIND_UNDECODED, spec }
+#define NOTIO		.desc = { .kind = DFT_KIND_NOTIO }
+
+static const struct dft_sys table[DFT_NR_MAX] = {
+#include "bpf/syscalls.def"
+};
+
+#include "bpf/table_end.h"
+
+/* By enum dft_alt: on the descriptor itself, and with the one flag that matters to the call. */
+static const struct {
+	uint32_t flag;
+	const char *flagged, *self;
+} alts[] = {
+	[DFT_ALT_STAT] = { AT_SYMLINK_NOFOLLOW, "lstat", "fstat" },
+	[DFT_ALT_UNLINK] = { AT_REMOVEDIR, "rmdir", NULL },
+	[DFT_ALT_CHMOD] = { 0, NULL, "fchmod" },
+	[DFT_ALT_CHOWN] = { AT_SYMLINK_NOFOLLOW, "lchown", "fchown" },
+	[DFT_ALT_SETXATTR] = { AT_SYMLINK_NOFOLLOW, "lsetxattr", "fsetxattr" },
+	[DFT_ALT_GETXATTR] = { AT_SYMLINK_NOFOLLOW, "lgetxattr", "fgetxattr" },
+	[DFT_ALT_LISTXATTR] = { AT_SYMLINK_NOFOLLOW, "llistxattr", "flistxattr" },
+	[DFT_ALT_REMOVEXATTR] = { AT_SYMLINK_NOFOLLOW, "lremovexattr", "fremovexattr" },
+};
+
+const struct dft_sys *dft_sys_find(unsigned int nr)
+{
+	return nr < DFT_NR_MAX && table[nr].name ? &table[nr] : NULL;
+}
+
+const char *dft_sys_event(const struct dft_sys *sys, uint64_t at_flags, bool self)
+{
+	unsigned int alt = sys->desc.alt;
+
+	if (alt == DFT_ALT_NONE || alt >= sizeof(alts) / sizeof(alts[0]))
+		return sys->event;
+	if (self && alts[alt].self)
+		return alts[alt].self;
+	if (alts[alt].flagged && at_flags & alts[alt].flag)
+		return alts[alt].flagged;
+	return sys->event;
+}
+
+static void print_line(unsigned int nr, const struct dft_sys *sys)
+{
+	static const char *const kinds[] = {
+		[DFT_KIND_DECODED] = "decoded",
+		[DFT_KIND_UNDECODED] = "undecoded",
+		[DFT_KIND_NOTIO] = "not-io",
+	};
+	const char *sep = "";
+
+	printf("%3u %-24s %-10s %-16s ", nr, sys->name, kinds[sys->desc.kind],
+	       sys->event ? sys->event : "-");
+	for (unsigned int i = 0; i < DFT_MAX_VALS && sys->vals[i].src; i++) {
+		if (!sys->vals[i].name)
+			continue;
+		printf("%s%s", sep, sys->vals[i].name);
+		sep = ",";
+	}
+	putchar('\n');
+}
+
+int dft_list_syscalls(void)
+{
+	puts(" nr syscall                  kind       event            arguments");
+	for (unsigned int nr = 0; nr < DFT_NR_MAX; nr++)
+		if (table[nr].name)
+			print_line(nr, &table[nr]);
+	if (fflush(stdout) || ferror(stdout))
+		return 1;
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* bpf/syscalls.def as the decoder sees it. */
+#ifndef DFT_SYSCALLS_H
+#define DFT_SYSCALLS_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+enum dft_fmt {
+	DFT_FMT_NONE = 0,
+	DFT_FMT_INT,    /* 32 bits, signed */
+	DFT_FMT_UINT,
+	DFT_FMT_LONG,   /* 64 bits, signed */
+	DFT_FMT_ULONG,
+	DFT_FMT_LO32,
+	DFT_FMT_HI32,
+	DFT_FMT_ID,     /* uid or gid; -1 = unchanged */
+	DFT_FMT_MODE,   /* only with O_CREAT or O_TMPFILE in `flags` */
+	DFT_FMT_STATUS, /* behind ret */
+	DFT_FMT_FH,     /* hash of a file name */
+	DFT_FMT_SH,     /* hash of a string */
+	DFT_FMT_STR,
+};
+
+struct dft_sys_val {
+	const char *name; /* JSON key; NULL = not shown */
+	uint8_t src;      /* enum dft_src */
+	uint8_t fmt;      /* enum dft_fmt */
+};
+
+struct dft_sys {
+	const char *name;  /* of the system call */
+	const char *event; /* NULL unless decoded */
+	struct dft_desc desc;
+	struct dft_sys_val vals[DFT_MAX_VALS];
+};
+
+/* The line of a number of this machine's table, or NULL. */
+const struct dft_sys *dft_sys_find(unsigned int nr);
+
+/*
+ * The event's name after AT_* flags have been looked at. `self`: the call was on the descriptor
+ * itself.
+ */
+const char *dft_sys_event(const struct dft_sys *sys, uint64_t at_flags, bool self);
+
+/* Prints the table to stdout; the exit status. */
+int dft_list_syscalls(void);
+
+#endif

@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: MIT
+#include "check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "out.h"
+
+/* What is known of a hash, and which complaints about it were already made. */
+enum known {
+	KNOWN_HH = 1 << 0,
+	KNOWN_FH = 1 << 1,
+	KNOWN_SH = 1 << 2,
+	TOLD_SHIFT = 4, /* the same bits again: "has no such record" was said */
+};
+
+#define SHORT_SZ 96
+
+static char *brief(char buf[SHORT_SZ], struct dft_str s)
+{
+	return dft_safe(buf, SHORT_SZ, s);
+}
+
+#define FAULT(c, ...) dft_faults_add(&(c)->faults, (c)->line, __VA_ARGS__)
+
+void dft_check_begin(struct dft_check *c)
+{
+	dft_faults_clear(&c->faults);
+	c->records = c->events = c->lost = 0;
+	c->unfinished = false;
+	dft_index_clear(&c->hashes);
+	dft_index_clear(&c->entities);
+	c->line = c->last_id = c->pid = 0;
+	c->have_id = c->have_pid = c->start_told = false;
+	c->start_line = c->end_line = 0;
+	c->err = 0;
+}
+
+void dft_check_free(struct dft_check *c)
+{
+	dft_jsonr_free(&c->json);
+	dft_index_free(&c->hashes);
+	dft_index_free(&c->entities);
+	free(c->raw.buf);
+	memset(c, 0, sizeof(*c));
+}
+
+void dft_check_source_fault(void *check, const struct dft_fault *fault)
+{
+	struct dft_check *c = check;
+
+	dft_faults_take(&c->faults, fault);
+}
+
+/* Fields without which a record of its kind cannot be used. */
+static unsigned int required(const struct dft_record *r)
+{
+	unsigned int all = DFT_F_NAME | DFT_F_CAT | DFT_F_PID | DFT_F_TID | DFT_F_PH;
+
+	/* The dialect of 2025 knows no types. */
+	if (!r->letter)
+		all |= DFT_F_TYPE;
+	switch (r->ph) {
+	case DFT_PH_COMPLETE:
+		return all | DFT_F_ID | DFT_F_TS | DFT_F_DUR;
+	case DFT_PH_COUNTER:
+	case DFT_PH_AGGREGATED:
+		return all | DFT_F_TS;
+	case DFT_PH_METADATA:
+		return all | DFT_F_ARGS;
+	default:
+		return all;
+	}
+}
+
+static const char *wanted(unsigned int field)
+{
+	switch (field) {
+	case DFT_F_NAME:
+	case DFT_F_CAT:
+		return "a string";
+	case DFT_F_ARGS:
+		return "an object";
+	case DFT_F_PH:
+		return "a phase";
+	default:
+		return "a non-negative integer";
+	}
+}
+
+static void check_fields(struct dft_check *c)
+{
+	const struct dft_record *r = c->r;
+	unsigned int need = required(r);
+
+	for (unsigned int f = DFT_F_ID; f <= DFT_F_ARGS; f <<= 1) {
+		if (r->wrong & f)
+			FAULT(c, "%s is not %s", dft_field_name(f), wanted(f));
+		else if (need & ~r->has & f)
+			FAULT(c, "%s is missing", dft_field_name(f));
+	}
+	if (r->ph == DFT_PH_OTHER)
+		FAULT(c, "ph is none that the format knows");
+	if (r->has & DFT_F_PID) {
+		if (c->have_pid && r->pid != c->pid)
+			FAULT(c, "pid is %" PRIu64 ", the records before have %" PRIu64, r->pid, c->pid);
+		c->pid = r->pid;
+		c->have_pid = true;
+	}
+}
+
+static void check_id(struct dft_check *c)
+{
+	const struct dft_record *r = c->r;
+	uint64_t want = c->last_id + 1;
+
+	if (!(r->has & DFT_F_ID))
+		return;
+	/* In 2025 metadata were numbered, too, and counting could begin elsewhere. */
+	if (!r->letter && r->ph != DFT_PH_COMPLETE) {
+		FAULT(c, "a record of this kind carries no id");
+		return;
+	}
+	c->events++;
+	if (!c->have_id && r->letter)
+		want = r->id;
+	if (r->id != want)
+		FAULT(c, "id is %" PRIu64 ", expected %" PRIu64, r->id, want);
+	c->last_id = r->id;
+	c->have_id = true;
+}
+
+static uint64_t *hash_entry(struct dft_check *c, uint64_t hash)
+{
+	bool fresh;
+	uint64_t *v = dft_index_put(&c->hashes, hash, &fresh);
+
+	if (!v)
+		c->err = -ENOMEM;
+	return v;
+}
+
+static const char *kinds_text(unsigned int kinds)
+{
+	switch (kinds) {
+	case KNOWN_HH:
+		return "HH";
+	case KNOWN_FH:
+		return "FH";
+	case KNOWN_SH:
+		return "SH";
+	default:
+		return "FH or SH";
+	}
+}
+
+/* The hash in `v` must have been introduced by a record of one of `kinds`. */
+static void check_ref(struct dft_check *c, struct dft_str key, const struct dft_jsonr_node *v,
+		      unsigned int kinds)
+{
+	uint64_t hash, *known;
+	char name[SHORT_SZ];
+
+	if (!dft_hash_value(&c->json, v, c->r->letter, &hash)) {
+		FAULT(c, "args.%s is not a hash of 16 lowercase hex digits", brief(name, key));
+		return;
+	}
+	known = hash_entry(c, hash);
+	if (!known || *known & (kinds | (uint64_t)kinds << TOLD_SHIFT))
+		return;
+	/* Said once per hash: a file name that is missing can be used a million times. */
+	*known |= (uint64_t)kinds << TOLD_SHIFT;
+	FAULT(c, "args.%s %016" PRIx64 " has no %s record before it", brief(name, key), hash,
+	      kinds_text(kinds));
+}
+
+static void check_entity(struct dft_check *c, const char *where, const struct dft_jsonr_node *v,
+			 bool declares)
+{
+	uint64_t id, *e;
+	bool fresh;
+
+	if (v->type != DFT_JSONR_STRING || !dft_hex16(dft_jsonr_str(&c->json, v), &id)) {
+		FAULT(c, "%s: an entity id is not 16 lowercase hex digits", where);
+		return;
+	}
+	e = dft_index_put(&c->entities, id, &fresh);
+	if (!e) {
+		c->err = -ENOMEM;
+		return;
+	}
+	/* A declaration may come late when the tracer was short of room; all is settled at the end. */
+	if (fresh)
+		*e = c->line << 1;
+	if (declares)
+		*e |= 1;
+}
+
+static void check_relations(struct dft_check *c, const struct dft_jsonr_node *rel)
+{
+	struct dft_jsonr *j = &c->json;
+	const struct dft_jsonr_node *k, *v, *id;
+
+	if (rel->type != DFT_JSONR_OBJECT) {
+		FAULT(c, "args.relations is not an object");
+		return;
+	}
+	for (k = dft_jsonr_first(j, rel); k; k = dft_jsonr_next(j, rel, k)) {
+		struct dft_str key = dft_jsonr_str(j, k);
+
+		v = dft_jsonr_value(k);
+		if (!DFT_STR_IS(key, "used") && !DFT_STR_IS(key, "generated") &&
+		    !DFT_STR_IS(key, "invalidated") && !DFT_STR_IS(key, "updated"))
+			continue;
+		if (v->type != DFT_JSONR_ARRAY) {
+			FAULT(c, "args.relations holds something other than arrays");
+			continue;
+		}
+		for (id = dft_jsonr_first(j, v); id; id = dft_jsonr_next(j, v, id))
+			check_entity(c, "args.relations", id, false);
+	}
+}
+
+static bool ends_in(struct dft_str s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
+}
+
+/* Elsewhere the keys are the application's own: a "commit_hash" is none of ours. */
+static bool is_our_cat(struct dft_str cat)
+{
+	return DFT_STR_IS(cat, "POSIX") || DFT_STR_IS(cat, "STDIO") || DFT_STR_IS(cat, "dftracer");
+}
+
+static void check_arg(struct dft_check *c, struct dft_str key, const struct dft_jsonr_node *v)
+{
+	if (DFT_STR_IS(key, "hhash"))
+		check_ref(c, key, v, KNOWN_HH);
+	else if (DFT_STR_IS(key, "fhash"))
+		check_ref(c, key, v, KNOWN_FH);
+	else if (ends_in(key, "_fhash") && is_our_cat(c->r->cat))
+		check_ref(c, key, v, KNOWN_FH);
+	else if (ends_in(key, "_hash") && is_our_cat(c->r->cat))
+		check_ref(c, key, v, KNOWN_FH | KNOWN_SH);
+	else if (DFT_STR_IS(key, "relations"))
+		check_relations(c, v);
+}
+
+static void check_args(struct dft_check *c)
+{
+	struct dft_jsonr *j = &c->json;
+	const struct dft_jsonr_node *k, *args = c->r->args;
+	bool first = true;
+
+	/* In 2025 hhash could be absent. */
+	k = args ? dft_jsonr_first(j, args) : NULL;
+	if (args && !c->r->letter && (!k || !DFT_STR_IS(dft_jsonr_str(j, k), "hhash"))) {
+		first = dft_jsonr_get(j, args, "hhash") != NULL;
+		FAULT(c, first ? "args.hhash is not the first of args" : "args.hhash is missing");
+	}
+	for (; k; k = dft_jsonr_next(j, args, k))
+		check_arg(c, dft_jsonr_str(j, k), dft_jsonr_value(k));
+}
+
+/* HH, FH and SH: the hash must be that of the name, and new. */
+static void check_hash_record(struct dft_check *c, enum known kind)
+{
+	struct dft_jsonr *j = &c->json;
+	const struct dft_jsonr_node *v = dft_jsonr_get(j, c->r->args, "value");
+	const char *kind_text = kinds_text(kind);
+	bool old = v && v->type == DFT_JSONR_INT;
+	uint64_t hash, right, *known;
+	struct dft_str name;
+	int rc;
+
+	if (!v || !dft_hash_value(j, v, c->r->letter, &hash)) {
+		FAULT(c, "%s: args.value is not a hash of 16 lowercase hex digits", kind_text);
+		return;
+	}
+	rc = dft_original_name(j, c->r->args, &c->raw, &name);
+	if (rc < 0) {
+		c->err = rc;
+		return;
+	}
+	if (rc == 0) {
+		FAULT(c, "%s: no args.name in the form of a string, or args.raw is not hex",
+		      kind_text);
+	} else {
+		right = dft_name_hash(name, old);
+		if (right != hash)
+			FAULT(c, "%s: args.value %016" PRIx64 " is not the hash of the name, %016" PRIx64,
+			      kind_text, hash, right);
+	}
+	known = hash_entry(c, hash);
+	if (!known)
+		return;
+	if (*known & kind)
+		FAULT(c, "%s: %016" PRIx64 " was introduced before", kind_text, hash);
+	*known |= kind;
+}
+
+static bool has_arg(struct dft_check *c, const char *record, const char *key,
+		    enum dft_jsonr_type type)
+{
+	const struct dft_jsonr_node *v = dft_jsonr_get(&c->json, c->r->args, key);
+
+	if (!v)
+		FAULT(c, "%s: args.%s is missing", record, key);
+	else if (v->type != type)
+		FAULT(c, "%s: args.%s is not %s", record, key,
+		      type == DFT_JSONR_INT ? "an integer" : "a string");
+	return v && v->type == type;
+}
+
+static void check_range(struct dft_check *c, const char *record, const char *key, uint64_t lo,
+			uint64_t hi)
+{
+	uint64_t v;
+
+	if (!has_arg(c, record, key, DFT_JSONR_INT))
+		return;
+	if (!dft_jsonr_u64(&c->json, dft_jsonr_get(&c->json, c->r->args, key), &v) || v < lo ||
+	    v > hi)
+		FAULT(c, "%s: args.%s is not within %" PRIu64 "..%" PRIu64, record, key, lo, hi);
+}
+
+static void check_entity_arg(struct dft_check *c, const char *record, const char *key,
+			     bool declares)
+{
+	if (has_arg(c, record, key, DFT_JSONR_STRING))
+		check_entity(c, record, dft_jsonr_get(&c->json, c->r->args, key), declares);
+}
+
+static void check_entity_record(struct dft_check *c, char second)
+{
+	switch (second) {
+	case 'H':
+		check_entity_arg(c, "EH", "id", true);
+		has_arg(c, "EH", "type", DFT_JSONR_STRING);
+		check_range(c, "EH", "store", 0, 8);
+		has_arg(c, "EH", "uri", DFT_JSONR_STRING);
+		break;
+	case 'T':
+		has_arg(c, "ET", "type", DFT_JSONR_STRING);
+		check_range(c, "ET", "role", 0, 5);
+		has_arg(c, "ET", "description", DFT_JSONR_STRING);
+		break;
+	default:
+		check_range(c, "ER", "relation", 16, 22);
+		check_entity_arg(c, "ER", "subject", false);
+		check_entity_arg(c, "ER", "object", false);
+		break;
+	}
+}
+
+static void check_metadata(struct dft_check *c)
+{
+	struct dft_str name = c->r->name;
+	char text[SHORT_SZ];
+
+	if (!DFT_STR_IS(c->r->cat, "dftracer") && c->r->has & DFT_F_CAT)
+		FAULT(c, "cat of a metadata record is not \"dftracer\"");
+	if (!c->r->args)
+		return;
+	if (name.n == 2 && name.s[1] == 'H' && strchr("HFS", name.s[0])) {
+		check_hash_record(c, name.s[0] == 'H' ? KNOWN_HH :
+				  name.s[0] == 'F' ? KNOWN_FH : KNOWN_SH);
+	} else if (DFT_STR_IS(name, "EH") || DFT_STR_IS(name, "ET") || DFT_STR_IS(name, "ER")) {
+		check_entity_record(c, name.s[1]);
+	} else if (DFT_STR_IS(name, "CM") || DFT_STR_IS(name, "PR") ||
+		   DFT_STR_IS(name, "thread_name") || DFT_STR_IS(name, "process_name")) {
+		/* The value may be an array; other kinds of metadata may hold anything. */
+		has_arg(c, brief(text, name), "name", DFT_JSONR_STRING);
+		if (!dft_jsonr_get(&c->json, c->r->args, "value"))
+			FAULT(c, "%s: args.value is missing", text);
+	}
+}
+
+struct counts {
+	char *buf;
+	size_t cap;
+	size_t len;
+	uint64_t sum;
+};
+
+static void add_count(struct counts *t, struct dft_str key, uint64_t v)
+{
+	char name[SHORT_SZ];
+	int n;
+
+	if (!v)
+		return;
+	dft_add_sat(&t->sum, v);
+	if (t->len >= t->cap)
+		return;
+	n = snprintf(t->buf + t->len, t->cap - t->len, "%s%s %" PRIu64, t->len ? ", " : "",
+		     brief(name, key), v);
+	t->len = n < 0 || (size_t)n >= t->cap - t->len ? t->cap : t->len + (size_t)n;
+}
+
+uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, char *buf, size_t cap)
+{
+	struct counts t = { .buf = buf, .cap = cap };
+	struct dft_str key = { "calls", 5 };
+	const struct dft_jsonr_node *i, *end = j->nodes + n->next;
+	uint64_t v;
+
+	if (cap)
+		buf[0] = '\0';
+	/* Nodes lie in order, so that one pass sees every number at any depth with its key before it. */
+	for (i = n; i < end; i++) {
+		if (i->type == DFT_JSONR_STRING)
+			key = dft_jsonr_str(j, i);
+		else if (dft_jsonr_u64(j, i, &v))
+			add_count(&t, key, v);
+	}
+	return t.sum;
+}
+
+static void check_start(struct dft_check *c)
+{
+	const struct dft_jsonr_node *v;
+
+	if (c->start_line)
+		FAULT(c, "a second start record; the first is in line %" PRIu64, c->start_line);
+	else if (!c->r->letter && (c->r->id != 1 || c->events != 1))
+		FAULT(c, "start is not the first event");
+	c->start_line = c->line;
+	v = c->r->args ? dft_jsonr_get(&c->json, c->r->args, "cwd") : NULL;
+	if (v)
+		check_ref(c, (struct dft_str){ "cwd", 3 }, v, KNOWN_FH | KNOWN_SH);
+}
+
+static void check_end_record(struct dft_check *c)
+{
+	struct dft_jsonr *j = &c->json;
+	const struct dft_jsonr_node *args = c->r->args, *v;
+	char text[256];
+	uint64_t n;
+
+	if (c->end_line)
+		FAULT(c, "a second end record; the first is in line %" PRIu64, c->end_line);
+	c->end_line = c->line;
+	if (!args)
+		return;
+	v = dft_jsonr_get(j, args, "num_events");
+	/* What exactly was counted in 2025 differs between versions. */
+	if (v && !c->r->letter && (!dft_jsonr_u64(j, v, &n) || n + 1 != c->r->id)) {
+		struct dft_str raw = dft_jsonr_raw(j, v);
+
+		FAULT(c, "num_events is %.*s, but end is event %" PRIu64,
+		      raw.n > 40 ? 40 : (int)raw.n, raw.s, c->r->id);
+	} else if (!v && dft_jsonr_get(j, args, "cfg")) {
+		FAULT(c, "end: args.num_events is missing");
+	}
+	v = dft_jsonr_get(j, args, "lost");
+	n = v ? dft_sum_counts(j, v, text, sizeof(text)) : 0;
+	if (n) {
+		dft_add_sat(&c->lost, n);
+		FAULT(c, "%" PRIu64 " lost: %s", n, text);
+	} else if (v && v->type != DFT_JSONR_OBJECT && v->type != DFT_JSONR_INT) {
+		FAULT(c, "end: args.lost is neither an object nor a number");
+	}
+}
+
+static void check_life(struct dft_check *c)
+{
+	const struct dft_record *r = c->r;
+	bool own = r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->cat, "dftracer");
+
+	if (r->ph == DFT_PH_METADATA)
+		return;
+	if (c->end_line)
+		FAULT(c, "an event after the end record of line %" PRIu64, c->end_line);
+	if (own && DFT_STR_IS(r->name, "start"))
+		check_start(c);
+	else if (!c->start_line && !c->start_told) {
+		FAULT(c, "an event before the start record");
+		c->start_told = true;
+	}
+	if (own && DFT_STR_IS(r->name, "end"))
+		check_end_record(c);
+}
+
+static void check_record(struct dft_check *c)
+{
+	char name[SHORT_SZ];
+	struct dft_str key;
+	int dup;
+
+	c->records++;
+	dup = dft_jsonr_find_dup(&c->json, &key);
+	if (dup < 0)
+		c->err = dup;
+	else if (dup)
+		FAULT(c, "key \"%s\" twice in one object", brief(name, key));
+	check_fields(c);
+	check_id(c);
+	/* Before args, so that the HH record itself may carry its hash as hhash. */
+	if (c->r->ph == DFT_PH_METADATA)
+		check_metadata(c);
+	check_args(c);
+	check_life(c);
+}
+
+int dft_check_line(struct dft_check *c, const struct dft_line *line, bool plain)
+{
+	struct dft_record r;
+	int rc = dft_record_parse(&r, &c->json, line->s, line->n);
+
+	c->line = line->no;
+	if (rc == 1) {
+		c->r = &r;
+		check_record(c);
+		c->r = NULL;
+		return c->err;
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	/* That a plain file ends within its last line has been told by the source. */
+	if (rc < 0 && (line->whole || !plain))
+		dft_faults_add_json(&c->faults, line->no, &c->json);
+	return 0;
+}
+
+static void check_undeclared(struct dft_check *c)
+{
+	for (size_t i = 0; i < c->entities.cap; i++) {
+		const struct dft_index_slot *s = &c->entities.slots[i];
+
+		if (s->epoch != c->entities.epoch || s->val & 1)
+			continue;
+		dft_faults_add(&c->faults, s->val >> 1, "entity %016" PRIx64 " has no EH record",
+			       s->key);
+	}
+}
+
+int dft_check_end(struct dft_check *c, const struct dft_source_stat *st)
+{
+	c->unfinished = !c->end_line;
+	if (!c->records && !st->cut && !st->damaged)
+		dft_faults_add(&c->faults, 0, "unfinished: no records at all");
+	else if (c->unfinished && !st->cut)
+		dft_faults_add(&c->faults, 0,
+			       "unfinished: no end record after %" PRIu64
+			       " events (still being written, or the tracer was killed)",
+			       c->events);
+	/* Behind a cut the declarations may have been. */
+	if (!c->unfinished)
+		check_undeclared(c);
+	return c->err;
+}

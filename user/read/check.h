@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Does a file keep the rules of the trace format? Line by line: dft_check_begin(), the lines,
+ * dft_check_end(). Faults are collected, nothing is printed. Memory is bounded by the file's
+ * distinct names and entities.
+ */
+#ifndef DFT_CHECK_H
+#define DFT_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "faults.h"
+#include "jsonr.h"
+#include "record.h"
+#include "source.h"
+#include "tables.h"
+
+struct dft_check {
+	/* What the file turned out to be; complete after dft_check_end(). */
+	struct dft_faults faults;
+	uint64_t records;
+	uint64_t events;   /* records with an id, start and end included */
+	uint64_t lost;     /* by the end record */
+	bool unfinished;   /* no end record */
+
+	/* State while reading one file. */
+	struct dft_jsonr json;
+	struct dft_index hashes;   /* hash -> enum known */
+	struct dft_index entities; /* id -> declared (bit 0), line of first use (the rest) */
+	struct dft_bytes raw;
+	struct dft_record *r;    /* the record and line at hand */
+	uint64_t line;
+	uint64_t last_id;
+	uint64_t pid;
+	bool have_id, have_pid;
+	bool start_told; /* that there are events before it */
+	uint64_t start_line, end_line; /* 0: not seen */
+	int err;                       /* -ENOMEM: the result is not to be used */
+};
+
+void dft_check_begin(struct dft_check *c);
+/* Returns 0 or -ENOMEM. */
+int dft_check_line(struct dft_check *c, const struct dft_line *line, bool plain);
+int dft_check_end(struct dft_check *c, const struct dft_source_stat *st);
+void dft_check_free(struct dft_check *c);
+
+/* Faults of the wrapping go the same way. */
+void dft_check_source_fault(void *check, const struct dft_fault *fault);
+
+/*
+ * The calls that an `end` record says were lost: the sum of the numbers in `n`, whose objects may be
+ * nested. Text like "read 3, write 2" goes to buf.
+ */
+uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, char *buf, size_t cap);
+
+#endif

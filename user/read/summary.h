@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sums over a job, taken in one pass: lines go in, nothing is kept of an event but its share in
+ * the sums. Memory is bounded by distinct names and processes. A struct dft_job is independent of
+ * any other, and belongs to one thread.
+ */
+#ifndef DFT_SUMMARY_H
+#define DFT_SUMMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "jsonr.h"
+#include "record.h"
+#include "source.h"
+#include "tables.h"
+
+/* Which way the bytes go that `ret` counts; BOTH: from one file to another. */
+enum dft_dir {
+	DFT_DIR_NONE = 0,
+	DFT_DIR_READ,
+	DFT_DIR_WRITE,
+	DFT_DIR_FROM_FHASH, /* read from args.fhash, written to args.other_fhash */
+	DFT_DIR_TO_FHASH,
+};
+
+struct dft_op {
+	uint64_t name, cat; /* in job->strings */
+	enum dft_dir dir;
+	uint64_t calls, errors, restarted, bytes, time_ns, max_ns;
+};
+
+struct dft_file {
+	uint64_t hash;
+	uint64_t name; /* in job->strings; 0: no FH record */
+	uint64_t calls, errors, read, written, time_ns;
+};
+
+enum dft_exit_kind {
+	DFT_EXIT_UNKNOWN = 0, /* no end record, or one that does not tell */
+	DFT_EXIT_CODE,
+	DFT_EXIT_SIGNAL,
+};
+
+struct dft_proc {
+	uint64_t pid;
+	uint64_t program; /* in job->strings; 0: not known */
+	uint64_t events;
+	uint64_t first_ns, last_ns; /* UINT64_MAX and 0 before any event */
+	enum dft_exit_kind exit_kind;
+	int64_t exit_val;
+	bool ended; /* there is an end record */
+};
+
+/* A count by one or two names: lost calls, or filtered ones by class. */
+struct dft_count {
+	uint64_t group, name; /* in job->strings; group may be 0 */
+	uint64_t n;
+};
+
+struct dft_vec {
+	void *v;
+	size_t n;
+	size_t cap;
+};
+
+struct dft_job {
+	struct dft_vec ops;      /* of struct dft_op */
+	struct dft_vec pipes;    /* of struct dft_op */
+	struct dft_vec files;    /* of struct dft_file */
+	struct dft_vec procs;    /* of struct dft_proc */
+	struct dft_vec lost;     /* of struct dft_count */
+	struct dft_vec filtered; /* of struct dft_count */
+	struct dft_vec hosts;    /* of struct dft_count; group is unused */
+	struct dft_strings strings;
+	uint64_t records, events, counters, others;
+	uint64_t first_ns, last_ns;
+	uint64_t pipe_cnt; /* distinct pipes */
+	uint64_t lost_cnt, filtered_cnt, error_cnt;
+
+	struct dft_index op_at, pipe_at, file_at, count_at, pipe_ids, programs;
+
+	/* The file at hand. */
+	struct dft_jsonr json;
+	struct dft_bytes raw;
+	struct dft_strings texts; /* SH records of this file */
+	struct dft_index text_at;
+	struct dft_index proc_at;   /* pid -> index + 1 */
+	uint64_t cur_pid, cur_proc;
+	uint64_t unit_ns;         /* of ts and dur */
+	bool ended;               /* an end record was seen */
+	int err;
+};
+
+void dft_job_free(struct dft_job *job);
+/* Before the lines of each file. */
+void dft_job_begin_file(struct dft_job *job);
+/* As dft_record_parse(), after which job->json tells about the error. */
+int dft_job_line(struct dft_job *job, const struct dft_line *line);
+
+struct dft_summary_opts {
+	uint64_t top; /* rows of the long tables; 0: all */
+};
+
+/* What stands about the reading itself. */
+struct dft_read_stat {
+	uint64_t files, unfinished, cut, damaged, faults, unread;
+	uint64_t bytes_in, bytes_out;
+};
+
+/* 0 or -ENOMEM. */
+int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
+		     const struct dft_summary_opts *opts, FILE *f);
+int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
+		     const struct dft_summary_opts *opts, FILE *f);
+
+/* Puts the tables into the order in which they are shown. The job takes no more lines after it. */
+void dft_job_sort(struct dft_job *job);
+
+/* An array of `size`-byte elements, grown by one zeroed element; NULL when memory is short. */
+void *dft_vec_add(struct dft_vec *v, size_t size);
+
+/* The direction of a call by its name and category; what readers of the format take for I/O. */
+enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name);
+
+#endif

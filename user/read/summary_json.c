@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+
+#include "out.h"
+#include "summary.h"
+
+static struct dft_str at(const struct dft_job *job, uint64_t str)
+{
+	return dft_strings_at(&job->strings, str);
+}
+
+static uint64_t span_us(uint64_t first_ns, uint64_t last_ns)
+{
+	return last_ns > first_ns ? (last_ns - first_ns) / 1000 : 0;
+}
+
+static void put_job(struct dft_json *w, const struct dft_job *job, const struct dft_read_stat *rs)
+{
+	const struct dft_count *hosts = job->hosts.v;
+
+	dft_json_u64(w, "files", rs->files);
+	dft_json_u64(w, "processes", job->procs.n);
+	dft_json_array(w, "hosts");
+	for (size_t i = 0; i < job->hosts.n; i++)
+		dft_out_name(w, NULL, NULL, at(job, hosts[i].name));
+	dft_json_array_end(w);
+	dft_json_u64(w, "records", job->records);
+	dft_json_u64(w, "events", job->events);
+	dft_json_u64(w, "counters", job->counters);
+	dft_json_u64(w, "errors", job->error_cnt);
+	dft_json_u64(w, "begin_us", job->last_ns ? job->first_ns / 1000 : 0);
+	dft_json_u64(w, "duration_us", span_us(job->first_ns, job->last_ns));
+	dft_json_object(w, "read");
+	dft_json_u64(w, "bytes_in", rs->bytes_in);
+	dft_json_u64(w, "bytes_out", rs->bytes_out);
+	dft_json_u64(w, "unfinished", rs->unfinished);
+	dft_json_u64(w, "cut", rs->cut);
+	dft_json_u64(w, "damaged", rs->damaged);
+	dft_json_u64(w, "unreadable", rs->unread);
+	dft_json_u64(w, "faults", rs->faults);
+	dft_json_object_end(w);
+}
+
+static void put_ops(struct dft_json *w, const struct dft_job *job, const char *key,
+		    const struct dft_vec *ops)
+{
+	const struct dft_op *op = ops->v;
+
+	dft_json_array(w, key);
+	for (size_t i = 0; i < ops->n; i++, op++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "name", NULL, at(job, op->name));
+		dft_out_name(w, "cat", NULL, at(job, op->cat));
+		dft_json_u64(w, "calls", op->calls);
+		dft_json_u64(w, "errors", op->errors);
+		dft_json_u64(w, "restarted", op->restarted);
+		dft_json_u64(w, "bytes", op->bytes);
+		dft_json_u64(w, "time_ns", op->time_ns);
+		dft_json_u64(w, "mean_ns", op->calls ? op->time_ns / op->calls : 0);
+		dft_json_u64(w, "max_ns", op->max_ns);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+}
+
+static void put_files(struct dft_json *w, const struct dft_job *job, uint64_t top)
+{
+	const struct dft_file *f = job->files.v;
+
+	dft_json_u64(w, "files_used", job->files.n);
+	dft_json_array(w, "top_files");
+	for (size_t i = 0; i < job->files.n && (!top || i < top); i++, f++) {
+		dft_json_object(w, NULL);
+		if (f->name)
+			dft_out_name(w, "name", "name_raw", at(job, f->name));
+		dft_json_hash(w, "fhash", f->hash);
+		dft_json_u64(w, "read", f->read);
+		dft_json_u64(w, "written", f->written);
+		dft_json_u64(w, "calls", f->calls);
+		dft_json_u64(w, "errors", f->errors);
+		dft_json_u64(w, "time_ns", f->time_ns);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+}
+
+static void put_procs(struct dft_json *w, const struct dft_job *job)
+{
+	const struct dft_proc *p = job->procs.v;
+
+	dft_json_array(w, "process_list");
+	for (size_t i = 0; i < job->procs.n; i++, p++) {
+		dft_json_object(w, NULL);
+		dft_json_u64(w, "pid", p->pid);
+		if (p->program)
+			dft_out_name(w, "program", "program_raw", at(job, p->program));
+		dft_json_u64(w, "events", p->events);
+		if (p->last_ns) {
+			dft_json_u64(w, "begin_us", p->first_ns / 1000);
+			dft_json_u64(w, "duration_us", span_us(p->first_ns, p->last_ns));
+		}
+		dft_json_bool(w, "finished", p->ended);
+		if (p->exit_kind != DFT_EXIT_UNKNOWN) {
+			dft_json_object(w, "exit");
+			dft_json_i64(w, p->exit_kind == DFT_EXIT_CODE ? "code" : "signal",
+				     p->exit_val);
+			dft_json_object_end(w);
+		}
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+}
+
+static void put_counts(struct dft_json *w, const struct dft_job *job, const char *key,
+		       const struct dft_vec *counts)
+{
+	const struct dft_count *c = counts->v;
+
+	dft_json_array(w, key);
+	for (size_t i = 0; i < counts->n; i++, c++) {
+		dft_json_object(w, NULL);
+		if (c->group)
+			dft_out_name(w, "class", NULL, at(job, c->group));
+		dft_out_name(w, "name", NULL, at(job, c->name));
+		dft_json_u64(w, "calls", c->n);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+}
+
+int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
+		     const struct dft_summary_opts *opts, FILE *f)
+{
+	struct dft_buf buf = DFT_BUF_INIT;
+	struct dft_json w = { .buf = &buf };
+	int err;
+
+	dft_json_object(&w, NULL);
+	put_job(&w, job, rs);
+	put_ops(&w, job, "operations", &job->ops);
+	put_files(&w, job, opts->top);
+	put_procs(&w, job);
+	dft_json_u64(&w, "pipes_used", job->pipe_cnt);
+	put_ops(&w, job, "pipes", &job->pipes);
+	dft_json_u64(&w, "lost_calls", job->lost_cnt);
+	put_counts(&w, job, "lost", &job->lost);
+	dft_json_u64(&w, "filtered_calls", job->filtered_cnt);
+	put_counts(&w, job, "filtered", &job->filtered);
+	dft_json_object_end(&w);
+	dft_buf_putc(&buf, '\n');
+	err = dft_out_buf(&buf, f);
+	dft_buf_free(&buf);
+	return err;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "out.h"
+#include "summary.h"
+
+/* Names in columns; longer ones are cut there. The last column has room for all. */
+#define CELL_SZ 64
+
+static char *name_at(const struct dft_job *job, uint64_t str, char *buf, size_t cap)
+{
+	return dft_safe(buf, cap, dft_strings_at(&job->strings, str));
+}
+
+static char *span_text(char *buf, uint64_t first_ns, uint64_t last_ns)
+{
+	return dft_human_ns(buf, last_ns > first_ns ? last_ns - first_ns : 0);
+}
+
+static void plural(FILE *f, uint64_t n, const char *one, const char *many)
+{
+	fprintf(f, "%" PRIu64 " %s", n, n == 1 ? one : many);
+}
+
+static void put_time(FILE *f, const struct dft_job *job)
+{
+	char span[DFT_UNIT_SZ], when[64];
+	time_t sec = (time_t)(job->first_ns / 1000000000);
+	struct tm tm;
+
+	if (!job->last_ns)
+		return;
+	if (gmtime_r(&sec, &tm) && strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm))
+		fprintf(f, "from %s.%06" PRIu64 " UTC, %s\n", when,
+			job->first_ns / 1000 % 1000000, span_text(span, job->first_ns, job->last_ns));
+}
+
+static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_stat *rs)
+{
+	const struct dft_count *hosts = job->hosts.v;
+	char name[CELL_SZ];
+
+	plural(f, job->events, "event", "events");
+	fputs(" of ", f);
+	plural(f, job->procs.n, "process", "processes");
+	for (size_t i = 0; i < job->hosts.n && i < 4; i++)
+		fprintf(f, "%s%s", i ? ", " : " on ", name_at(job, hosts[i].name, name, CELL_SZ));
+	if (job->hosts.n > 4)
+		fprintf(f, " and %zu more hosts", job->hosts.n - 4);
+	fputs(", in ", f);
+	plural(f, rs->files, "file", "files");
+	fputc('\n', f);
+	put_time(f, job);
+	if (rs->unfinished || rs->cut || rs->damaged || rs->unread) {
+		fprintf(f, "INCOMPLETE: %" PRIu64 " files unfinished, %" PRIu64 " cut, %" PRIu64
+			   " damaged, %" PRIu64 " unreadable\n",
+			rs->unfinished, rs->cut, rs->damaged, rs->unread);
+	}
+	if (job->lost_cnt)
+		fprintf(f, "INCOMPLETE: %" PRIu64 " calls lost, see below\n", job->lost_cnt);
+}
+
+static int put_ops(FILE *f, const struct dft_job *job, const struct dft_vec *ops)
+{
+	const struct dft_op *op = ops->v;
+	char a[CELL_SZ], b[DFT_UNIT_SZ];
+	struct dft_table t;
+
+	dft_table_init(&t, "llrrrrrrr");
+	for (const char *const *h = (const char *const[]){ "operation", "cat", "calls", "errors",
+							    "restarted", "bytes", "time", "mean",
+							    "max", NULL }; *h; h++)
+		dft_table_add(&t, "%s", *h);
+	for (size_t i = 0; i < ops->n; i++, op++) {
+		dft_table_add(&t, "%s", name_at(job, op->name, a, sizeof(a)));
+		dft_table_add(&t, "%s", name_at(job, op->cat, a, sizeof(a)));
+		dft_table_add(&t, "%" PRIu64, op->calls);
+		dft_table_add(&t, "%" PRIu64, op->errors);
+		dft_table_add(&t, "%" PRIu64, op->restarted);
+		dft_table_add(&t, "%s", op->bytes || op->dir ? dft_human_bytes(b, op->bytes) : "-");
+		dft_table_add(&t, "%s", dft_human_ns(b, op->time_ns));
+		dft_table_add(&t, "%s", dft_human_ns(b, op->calls ? op->time_ns / op->calls : 0));
+		dft_table_add(&t, "%s", dft_human_ns(b, op->max_ns));
+	}
+	return dft_table_print(&t, f);
+}
+
+/* How many of n rows to show, telling it in the heading. */
+static size_t heading(FILE *f, const char *what, size_t n, uint64_t top)
+{
+	if (!top || n <= top) {
+		fprintf(f, "\n%s: %zu\n", what, n);
+		return n;
+	}
+	fprintf(f, "\n%s: first %" PRIu64 " of %zu (--top 0 shows all)\n", what, top, n);
+	return (size_t)top;
+}
+
+static int put_files(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	const struct dft_file *file = job->files.v;
+	size_t n = heading(f, "Files, by bytes", job->files.n, top);
+	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ];
+	struct dft_table t;
+
+	dft_table_init(&t, "rrrrrl");
+	for (const char *const *h = (const char *const[]){ "read", "written", "calls", "errors",
+							    "time", "file", NULL }; *h; h++)
+		dft_table_add(&t, "%s", *h);
+	for (size_t i = 0; i < n; i++, file++) {
+		dft_table_add(&t, "%s", dft_human_bytes(b, file->read));
+		dft_table_add(&t, "%s", dft_human_bytes(b, file->written));
+		dft_table_add(&t, "%" PRIu64, file->calls);
+		dft_table_add(&t, "%" PRIu64, file->errors);
+		dft_table_add(&t, "%s", dft_human_ns(b, file->time_ns));
+		if (file->name)
+			dft_table_add(&t, "%s", name_at(job, file->name, name, sizeof(name)));
+		else
+			dft_table_add(&t, "(no name for %016" PRIx64 ")", file->hash);
+	}
+	return dft_table_print(&t, f);
+}
+
+static void exit_text(char buf[DFT_UNIT_SZ], const struct dft_proc *p)
+{
+	if (p->exit_kind == DFT_EXIT_CODE)
+		snprintf(buf, DFT_UNIT_SZ, "%" PRId64, p->exit_val);
+	else if (p->exit_kind == DFT_EXIT_SIGNAL)
+		snprintf(buf, DFT_UNIT_SZ, "signal %" PRId64, p->exit_val);
+	else
+		snprintf(buf, DFT_UNIT_SZ, "%s", p->ended ? "-" : "unfinished");
+}
+
+static int put_procs(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	const struct dft_proc *p = job->procs.v;
+	size_t n = heading(f, "Processes, by events", job->procs.n, top);
+	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ];
+	struct dft_table t;
+
+	dft_table_init(&t, "rrrrl");
+	for (const char *const *h = (const char *const[]){ "pid", "events", "exit", "duration",
+							    "program", NULL }; *h; h++)
+		dft_table_add(&t, "%s", *h);
+	for (size_t i = 0; i < n; i++, p++) {
+		dft_table_add(&t, "%" PRIu64, p->pid);
+		dft_table_add(&t, "%" PRIu64, p->events);
+		exit_text(b, p);
+		dft_table_add(&t, "%s", b);
+		dft_table_add(&t, "%s", span_text(b, p->first_ns, p->last_ns));
+		dft_table_add(&t, "%s", p->program ?
+			      name_at(job, p->program, name, sizeof(name)) : "?");
+	}
+	return dft_table_print(&t, f);
+}
+
+static int put_counts(FILE *f, const struct dft_job *job, const struct dft_vec *counts)
+{
+	const struct dft_count *c = counts->v;
+	char a[CELL_SZ];
+	struct dft_table t;
+
+	dft_table_init(&t, "rll");
+	for (size_t i = 0; i < counts->n; i++, c++) {
+		dft_table_add(&t, "%" PRIu64, c->n);
+		dft_table_add(&t, "%s", name_at(job, c->name, a, sizeof(a)));
+		dft_table_add(&t, "%s", name_at(job, c->group, a, sizeof(a)));
+	}
+	return dft_table_print(&t, f);
+}
+
+int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
+		     const struct dft_summary_opts *opts, FILE *f)
+{
+	int err;
+
+	put_head(f, job, rs);
+	fprintf(f, "\nOperations: %zu\n", job->ops.n);
+	err = put_ops(f, job, &job->ops);
+	if (!err)
+		err = put_files(f, job, opts->top);
+	if (!err)
+		err = put_procs(f, job, opts->top);
+	if (!err && job->pipes.n) {
+		fputs("\nPipes: ", f);
+		plural(f, job->pipe_cnt, "pipe", "pipes");
+		fputc('\n', f);
+		err = put_ops(f, job, &job->pipes);
+	}
+	if (!err && job->lost.n) {
+		fprintf(f, "\nLost: %" PRIu64 " calls\n", job->lost_cnt);
+		err = put_counts(f, job, &job->lost);
+	}
+	if (!err && job->filtered.n) {
+		fprintf(f, "\nFiltered, not traced: %" PRIu64 " calls\n", job->filtered_cnt);
+		err = put_counts(f, job, &job->filtered);
+	}
+	return err;
+}

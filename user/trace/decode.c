@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: MIT
+/* Records of the ring: checks, looks names up, keeps the table of processes. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+#include "path.h"
+#include "pathfilter.h"
+#include "syscalls.h"
+
+#define LINES_HIGH (1u << 20) /* hand over a process's lines from this size on */
+
+int dft_engine_init(struct dft_engine *engine, const struct dft_config *cfg,
+		    const struct dft_engine_ops *ops, const char *host, int64_t clock_offset_ns)
+{
+	memset(engine, 0, sizeof(*engine));
+	engine->cfg = cfg;
+	engine->ops = *ops;
+	engine->clock_offset_ns = clock_offset_ns;
+	engine->host = strdup(host);
+	if (!engine->host)
+		return -ENOMEM;
+	engine->hhash = dft_hash(host, strlen(host));
+	return 0;
+}
+
+void dft_engine_free(struct dft_engine *engine)
+{
+	dft_procs_free(&engine->procs);
+	dft_names_free(&engine->names);
+	dft_buf_free(&engine->scratch);
+	free(engine->host);
+}
+
+static bool filters_active(const struct dft_engine *engine)
+{
+	return engine->cfg->include.n || engine->cfg->exclude.n;
+}
+
+static bool keeps(const struct dft_engine *engine, const char *path, size_t len)
+{
+	return dft_pathfilter_keep(&engine->cfg->include, &engine->cfg->exclude, path, len);
+}
+
+static int hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last)
+{
+	if (proc->lines.failed)
+		return -ENOMEM;
+	if (!proc->lines.len && !last)
+		return 0;
+	return engine->ops.output(engine->ops.ctx, proc, last);
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+/* Arguments with NULs, as the kernel keeps them -> joined with ';', cut at an argument. */
+static int set_cmd(struct dft_proc *proc, const char *raw, size_t len, uint64_t full)
+{
+	const char *nul;
+
+	proc->cmd_full = 0;
+	if (!len)
+		return dft_proc_set(&proc->cmd, &proc->cmd_len, NULL, 0);
+	if (full > len) {
+		proc->cmd_full = full;
+		nul = memrchr(raw, '\0', len);
+		if (nul)
+			len = (size_t)(nul - raw);
+	} else if (raw[len - 1] == '\0') {
+		len--;
+	}
+	if (dft_proc_set(&proc->cmd, &proc->cmd_len, raw, len))
+		return -ENOMEM;
+	for (size_t i = 0; i < len; i++)
+		if (proc->cmd[i] == '\0')
+			proc->cmd[i] = ';';
+	return 0;
+}
+
+static int set_program(struct dft_proc *proc, const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+
+	if (slash && slash + 1 < path + len) {
+		len -= (size_t)(slash + 1 - path);
+		path = slash + 1;
+	}
+	return dft_proc_set(&proc->program, NULL, path, len);
+}
+
+static int set_cwd(struct dft_engine *engine, struct dft_proc *proc, uint64_t name_id)
+{
+	const struct dft_name *name = dft_names_get(&engine->names, name_id);
+
+	return name ? dft_proc_set(&proc->cwd, &proc->cwd_len, name->text, name->len) : 0;
+}
+
+/* What the records did not tell, from /proc. */
+static int describe(struct dft_engine *engine, struct dft_proc *proc)
+{
+	struct dft_described d = { 0 };
+	int err = 0;
+
+	if (!engine->ops.describe)
+		return 0;
+	engine->ops.describe(engine->ops.ctx, proc->pid, &d);
+	if (d.cmd) {
+		size_t kept = d.cmd_len < DFT_CMD_MAX ? d.cmd_len : DFT_CMD_MAX;
+
+		err = set_cmd(proc, d.cmd, kept, d.cmd_len);
+	}
+	if (!err && d.cwd && !proc->cwd)
+		err = dft_proc_set(&proc->cwd, &proc->cwd_len, d.cwd, strlen(d.cwd));
+	if (!err && d.program)
+		err = dft_proc_set(&proc->program, NULL, d.program, strlen(d.program));
+	free(d.cmd);
+	free(d.cwd);
+	free(d.program);
+	return err;
+}
+
+/* The process of a record, made and described from /proc if its birth was not seen. */
+static struct dft_proc *proc_of(struct dft_engine *engine, uint32_t pid, uint64_t ts_ns)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, pid);
+
+	if (proc)
+		return proc;
+	proc = dft_procs_add(&engine->procs, pid, 0);
+	if (!proc || describe(engine, proc))
+		return NULL;
+	proc->seen_ns = ts_ns;
+	dft_format_opening(engine, proc, ts_ns);
+	return proc;
+}
+
+static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+	struct dft_proc *parent = dft_procs_get(&engine->procs, rec->ppid);
+	int err;
+
+	if (proc && proc->start_ns == rec->start_ns)
+		return 0; /* another thread of a process already known */
+	if (proc && !proc->start_ns) {
+		/* Made without its birth record, which may have been late or lost. */
+		proc->start_ns = rec->start_ns;
+		return 0;
+	}
+	proc = dft_procs_add(&engine->procs, rec->pid, rec->start_ns);
+	if (!proc)
+		return -ENOMEM;
+	proc->ppid = rec->ppid;
+	proc->seen_ns = rec->ts_ns;
+	err = set_cwd(engine, proc, rec->cwd);
+	if (!err)
+		err = set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
+	if (!err && rec->type == DFT_REC_FORK && parent) {
+		/* A new process still runs the image of its parent. */
+		err = dft_proc_set(&proc->cmd, &proc->cmd_len, parent->cmd, parent->cmd_len);
+		proc->cmd_full = parent->cmd_full;
+		if (!err && parent->program)
+			err = dft_proc_set(&proc->program, NULL, parent->program,
+					   strlen(parent->program));
+	} else if (!err) {
+		err = describe(engine, proc);
+	}
+	if (!err)
+		dft_format_opening(engine, proc, rec->ts_ns);
+	return err;
+}
+
+static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+	struct dft_text *file;
+	int err;
+
+	if (!proc) {
+		proc = dft_procs_add(&engine->procs, rec->pid, rec->start_ns);
+		if (!proc)
+			return -ENOMEM;
+	}
+	if (!proc->opened) {
+		proc->ppid = rec->ppid;
+		proc->seen_ns = rec->ts_ns;
+	}
+	if (!proc->start_ns)
+		proc->start_ns = rec->start_ns;
+	err = set_cmd(proc, rec->cmd, rec->cmd_len, rec->full_len);
+	if (!err)
+		err = set_cwd(engine, proc, rec->cwd);
+	file = proc->texts; /* the newest: the exec hook has just sent it */
+	if (!err && file && file->tid == rec->pid && file->slot == 1)
+		err = set_program(proc, file->bytes, file->len);
+	else if (!err)
+		err = set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
+	if (err)
+		return err;
+	if (proc->opened)
+		dft_format_image(engine, proc);
+	else
+		dft_format_opening(engine, proc, rec->ts_ns);
+	return 0;
+}
+
+static int on_process_exit(struct dft_engine *engine, const struct dft_rec_exit *rec)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+
+	/* Two threads that leave at once may both see themselves as the last one. */
+	if (!proc || (proc->start_ns && proc->start_ns != rec->start_ns))
+		return 0;
+	proc->start_ns = rec->start_ns;
+	proc->has_status = true;
+	proc->status = (int)rec->status;
+	proc->end_ns = rec->ts_ns;
+	return dft_procs_retire(&engine->procs, proc);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static int on_name(struct dft_engine *engine, const struct dft_rec_name *rec)
+{
+	struct dft_name *name = dft_names_put(&engine->names, rec);
+
+	if (!name)
+		return -ENOMEM;
+	if (filters_active(engine)) {
+		name->excluded = !keeps(engine, name->text, name->len);
+		if (name->excluded && engine->ops.exclude)
+			engine->ops.exclude(engine->ops.ctx, name->id);
+	}
+	return 0;
+}
+
+static int on_text(struct dft_engine *engine, const struct dft_rec_text *rec)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+
+	if (!proc) {
+		/* The file name of our own child's exec comes before all else; its PROC, if any, too. */
+		proc = dft_procs_add(&engine->procs, rec->pid, 0);
+		if (!proc)
+			return -ENOMEM;
+	}
+	return dft_proc_keep_text(proc, rec);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+struct call {
+	struct dft_engine *engine;
+	const struct dft_rec_call *rec;
+	const struct dft_sys *sys;
+	struct dft_text *text1, *text2;
+	struct dft_call_names names;
+	size_t path1_at, text2_at; /* in engine->scratch */
+	bool joined1, joined2;
+};
+
+/* A relative path has a base whose name is known in full, or a reason why not. */
+static const struct dft_name *base_name(const struct dft_engine *engine, uint64_t id, bool by_dirfd,
+					const char **why)
+{
+	const struct dft_name *base = dft_names_get(&engine->names, id);
+
+	if (!base)
+		*why = id ? "lost" : by_dirfd ? "dirfd" : "cwd";
+	else if (base->flags & DFT_NAME_TRUNCATED)
+		*why = "too long";
+	else
+		return base;
+	return NULL;
+}
+
+static void join(struct call *call, const struct dft_text *text, uint64_t base_id, bool by_dirfd,
+		 const char **why, size_t *at, bool *joined)
+{
+	bool absolute = text->len && text->bytes[0] == '/';
+	const struct dft_name *base = NULL;
+
+	if (!absolute) {
+		base = base_name(call->engine, base_id, by_dirfd, why);
+		if (!base)
+			return;
+	}
+	*at = call->engine->scratch.len;
+	if (dft_path_join(&call->engine->scratch, base ? base->text : "", base ? base->len : 0,
+			  text->bytes, text->len))
+		call->names.lexical = true;
+	*joined = true;
+}
+
+/*
+ * execveat with a directory descriptor: the kernel's own name of the file is /dev/fd/N/PATH, of
+ * which PATH is what the program wrote.
+ */
+static void strip_dev_fd(struct dft_text *text)
+{
+	static const char prefix[] = "/dev/fd/";
+	const char *slash;
+	size_t skip;
+
+	if (text->len < sizeof(prefix) - 1 || memcmp(text->bytes, prefix, sizeof(prefix) - 1))
+		return;
+	slash = memchr(text->bytes + sizeof(prefix) - 1, '/', text->len - (sizeof(prefix) - 1));
+	skip = slash ? (size_t)(slash + 1 - text->bytes) : text->len;
+	memmove(text->bytes, text->bytes + skip, text->len - skip);
+	text->len = (uint16_t)(text->len - skip);
+}
+
+static void resolve_first(struct call *call)
+{
+	const struct dft_rec_call *rec = call->rec;
+	struct dft_call_names *names = &call->names;
+	bool by_dirfd = rec->flags & DFT_CALL_DIRFD;
+
+	if (!(rec->flags & DFT_CALL_BASE)) {
+		names->file = dft_names_get(&call->engine->names, rec->name);
+		if (names->file && names->file->flags & DFT_NAME_TRUNCATED) {
+			names->file = NULL;
+			names->unresolved = "too long";
+		} else if (!names->file && (rec->name || rec->flags & DFT_CALL_NAMELESS)) {
+			names->unresolved = "lost";
+		} else if (!rec->name && call->sys->desc.ret == DFT_RET_FILE && rec->ret < 0) {
+			names->unresolved = "handle"; /* open_by_handle_at has no name to show */
+		}
+		return;
+	}
+	if (rec->flags & DFT_CALL_FAULT1) {
+		names->unresolved = "fault";
+	} else if (!call->text1) {
+		names->unresolved = "lost";
+	} else {
+		if (call->sys->desc.special == DFT_SPECIAL_EXEC && by_dirfd && rec->ret == 0)
+			strip_dev_fd(call->text1);
+		if (!call->text1->len && call->sys->desc.special == DFT_SPECIAL_EXEC && by_dirfd) {
+			names->file = dft_names_get(&call->engine->names, rec->name);
+			return;
+		}
+		join(call, call->text1, rec->name, by_dirfd, &names->unresolved, &call->path1_at,
+		     &call->joined1);
+	}
+	if (names->unresolved && call->text1) {
+		names->raw1 = call->text1->bytes;
+		names->raw1_len = call->text1->len;
+	}
+}
+
+static void resolve_second(struct call *call)
+{
+	const struct dft_rec_call *rec = call->rec;
+	struct dft_call_names *names = &call->names;
+
+	if (!call->sys->desc.path2 || rec->flags & DFT_CALL_VIA)
+		return;
+	if (rec->flags & DFT_CALL_FAULT2) {
+		names->unresolved2 = "fault";
+	} else if (!call->text2) {
+		names->unresolved2 = "lost";
+	} else if (call->sys->desc.raw2) {
+		names->text2 = call->text2->bytes;
+		names->text2_len = call->text2->len;
+	} else {
+		join(call, call->text2, call->text2->base, call->sys->desc.base2,
+		     &names->unresolved2, &call->text2_at, &call->joined2);
+	}
+}
+
+static void resolve_other(struct call *call)
+{
+	for (unsigned int i = 0, n = 0; i < DFT_MAX_VALS && call->sys->vals[i].src; i++) {
+		if (!(call->rec->present & 1u << i) || n >= call->rec->nvals)
+			continue;
+		if (call->sys->vals[i].src == DFT_SRC_NAME2)
+			call->names.other =
+				dft_names_get(&call->engine->names, call->rec->val[n]);
+		n++;
+	}
+}
+
+/* Joined names lie in the scratch, which may have moved while it grew: point to them at last. */
+static void resolve(struct call *call)
+{
+	struct dft_buf *scratch = &call->engine->scratch;
+	struct dft_call_names *names = &call->names;
+
+	scratch->len = 0;
+	resolve_first(call);
+	if (call->joined1)
+		names->path1_len = scratch->len - call->path1_at;
+	resolve_second(call);
+	if (call->joined2)
+		names->text2_len = scratch->len - call->text2_at;
+	if (call->joined1)
+		names->path1 = scratch->data + call->path1_at;
+	if (call->joined2)
+		names->text2 = scratch->data + call->text2_at;
+	resolve_other(call);
+}
+
+/*
+ * Left out by --include/--exclude? A call with several names is kept when one of them is; a call
+ * without any is kept.
+ */
+static bool is_excluded(const struct call *call)
+{
+	const struct dft_call_names *names = &call->names;
+	bool named = false;
+
+	if (!filters_active(call->engine) || call->sys->desc.special == DFT_SPECIAL_EXEC)
+		return false;
+	if (names->file) {
+		if (!names->file->excluded)
+			return false;
+		named = true;
+	}
+	if (names->other) {
+		if (!names->other->excluded)
+			return false;
+		named = true;
+	}
+	if (names->path1) {
+		if (keeps(call->engine, names->path1, names->path1_len))
+			return false;
+		named = true;
+	}
+	if (call->joined2) {
+		if (keeps(call->engine, names->text2, names->text2_len))
+			return false;
+		named = true;
+	}
+	return named;
+}
+
+static int count_excluded(struct dft_proc *proc, const struct dft_rec_call *rec)
+{
+	if (rec->flags & DFT_CALL_VIA)
+		return 0; /* no call of its own */
+	if (!proc->excluded) {
+		proc->excluded = calloc(2 * DFT_NR_MAX, sizeof(*proc->excluded));
+		if (!proc->excluded)
+			return -ENOMEM;
+	}
+	proc->excluded[rec->nr + (rec->flags & DFT_CALL_SELF ? DFT_NR_MAX : 0)]++;
+	return 0;
+}
+
+static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
+{
+	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
+	struct call call = { .engine = engine, .rec = rec, .sys = dft_sys_find(rec->nr) };
+	int err = 0;
+
+	if (!proc)
+		return -ENOMEM;
+	if (!call.sys || call.sys->desc.kind != DFT_KIND_DECODED) {
+		engine->bad_records++;
+		return 0;
+	}
+	if (!proc->opened) {
+		/* Known by a text only: what came before it was lost. */
+		err = describe(engine, proc);
+		if (err)
+			return err;
+		dft_format_opening(engine, proc, rec->ts_ns);
+	}
+	if (rec->flags & DFT_CALL_TEXT1)
+		call.text1 = dft_proc_take_text(proc, rec->tid, 1);
+	if (rec->flags & DFT_CALL_TEXT2)
+		call.text2 = dft_proc_take_text(proc, rec->tid, 2);
+	resolve(&call);
+	if (engine->scratch.failed)
+		err = -ENOMEM;
+	else if (is_excluded(&call))
+		err = count_excluded(proc, rec);
+	else
+		dft_format_call(engine, proc, rec, &call.names);
+	free(call.text1);
+	free(call.text2);
+	if (!err && proc->lines.len >= LINES_HIGH)
+		err = hand_over(engine, proc, false);
+	return err;
+}
+
+/* ---- entry points --------------------------------------------------------------------------- */
+
+/* The record's size fits its type and the lengths inside. */
+static bool record_is_sound(const void *data, size_t size)
+{
+	uint8_t type = size ? *(const uint8_t *)data : 0;
+
+	switch (type) {
+	case DFT_REC_CALL:
+		return size >= sizeof(struct dft_rec_call) &&
+		       size == sizeof(struct dft_rec_call) +
+				       ((const struct dft_rec_call *)data)->nvals * sizeof(uint64_t);
+	case DFT_REC_TEXT:
+		return size >= sizeof(struct dft_rec_text) &&
+		       size == sizeof(struct dft_rec_text) + ((const struct dft_rec_text *)data)->len;
+	case DFT_REC_NAME:
+		return size >= sizeof(struct dft_rec_name) &&
+		       size == sizeof(struct dft_rec_name) + ((const struct dft_rec_name *)data)->len;
+	case DFT_REC_PROC:
+	case DFT_REC_FORK:
+		return size == sizeof(struct dft_rec_proc);
+	case DFT_REC_EXEC:
+		return size >= sizeof(struct dft_rec_exec) &&
+		       size == sizeof(struct dft_rec_exec) +
+				       ((const struct dft_rec_exec *)data)->cmd_len;
+	case DFT_REC_EXIT:
+		return size == sizeof(struct dft_rec_exit);
+	}
+	return false;
+}
+
+int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
+{
+	if (!record_is_sound(data, size)) {
+		engine->bad_records++;
+		return 0;
+	}
+	switch (*(const uint8_t *)data) {
+	case DFT_REC_CALL:
+		return on_call(engine, data);
+	case DFT_REC_TEXT:
+		return on_text(engine, data);
+	case DFT_REC_NAME:
+		return on_name(engine, data);
+	case DFT_REC_PROC:
+	case DFT_REC_FORK:
+		return on_proc(engine, data);
+	case DFT_REC_EXEC:
+		return on_exec(engine, data);
+	default:
+		return on_process_exit(engine, data);
+	}
+}
+
+int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
+		     const struct dft_tally *value)
+{
+	struct dft_proc *proc =
+		dft_map_get(&engine->procs.dying, dft_procs_key(key->pid, key->start_ns));
+	struct dft_tally_entry *more;
+
+	if (!proc)
+		return 0;
+	if ((proc->ntallies & (proc->ntallies - 1)) == 0) {
+		size_t cap = proc->ntallies ? proc->ntallies * 2 : 1;
+
+		more = realloc(proc->tallies, cap * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		proc->tallies = more;
+	}
+	proc->tallies[proc->ntallies].key = *key;
+	proc->tallies[proc->ntallies++].value = *value;
+	return 0;
+}
+
+int dft_engine_reap(struct dft_engine *engine)
+{
+	struct dft_map_slot *slot;
+	int err = 0;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(&engine->procs.dying, &at))) {
+		struct dft_proc *proc = slot->value;
+		int one = 0;
+
+		if (proc->opened) {
+			dft_format_end(engine, proc);
+			one = hand_over(engine, proc, true);
+		}
+		if (!err)
+			err = one;
+		dft_proc_free(proc);
+	}
+	dft_map_free(&engine->procs.dying);
+	return err;
+}
+
+int dft_engine_gone(struct dft_engine *engine, uint32_t pid, uint64_t now_ns)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, pid);
+
+	if (!proc)
+		return 0;
+	proc->end_ns = now_ns;
+	return dft_procs_retire(&engine->procs, proc);
+}
+
+int dft_engine_retire_all(struct dft_engine *engine, uint64_t now_ns)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(&engine->procs.live, &at))) {
+		struct dft_proc *proc = slot->value;
+		int err = dft_map_put(&engine->procs.dying,
+				      dft_procs_key(proc->pid, proc->start_ns), proc);
+
+		if (err)
+			return err;
+		proc->end_ns = now_ns;
+	}
+	dft_map_free(&engine->procs.live);
+	return 0;
+}
+
+int dft_engine_flush(struct dft_engine *engine)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+	int err = 0;
+
+	while ((slot = dft_map_next(&engine->procs.live, &at))) {
+		int one = hand_over(engine, slot->value, false);
+
+		if (!err)
+			err = one;
+	}
+	return err;
+}

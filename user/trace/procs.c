@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "procs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t dft_procs_key(uint32_t pid, uint64_t start_ns)
+{
+	return start_ns ^ (uint64_t)pid * 0xd6e8feb86659fd93ull;
+}
+
+struct dft_proc *dft_procs_get(const struct dft_procs *procs, uint32_t pid)
+{
+	return dft_map_get(&procs->live, pid);
+}
+
+int dft_procs_retire(struct dft_procs *procs, struct dft_proc *proc)
+{
+	int err = dft_map_put(&procs->dying, dft_procs_key(proc->pid, proc->start_ns), proc);
+
+	if (err)
+		return err;
+	proc->ended = true;
+	if (dft_map_get(&procs->live, proc->pid) == proc)
+		dft_map_remove(&procs->live, proc->pid);
+	return 0;
+}
+
+struct dft_proc *dft_procs_add(struct dft_procs *procs, uint32_t pid, uint64_t start_ns)
+{
+	struct dft_proc *old = dft_procs_get(procs, pid);
+	struct dft_proc *proc;
+
+	if (old && dft_procs_retire(procs, old))
+		return NULL;
+	proc = calloc(1, sizeof(*proc));
+	if (!proc)
+		return NULL;
+	proc->pid = pid;
+	proc->start_ns = start_ns;
+	if (dft_map_put(&procs->live, pid, proc)) {
+		free(proc);
+		return NULL;
+	}
+	return proc;
+}
+
+int dft_proc_set(char **field, size_t *field_len, const char *text, size_t len)
+{
+	char *copy = NULL;
+
+	if (text) {
+		copy = malloc(len + 1);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, text, len);
+		copy[len] = '\0';
+	}
+	free(*field);
+	*field = copy;
+	if (field_len)
+		*field_len = len;
+	return 0;
+}
+
+struct dft_text *dft_proc_take_text(struct dft_proc *proc, uint32_t tid, uint8_t slot)
+{
+	struct dft_text **at = &proc->texts;
+
+	for (; *at; at = &(*at)->next) {
+		if ((*at)->tid == tid && (*at)->slot == slot) {
+			struct dft_text *text = *at;
+
+			*at = text->next;
+			return text;
+		}
+	}
+	return NULL;
+}
+
+int dft_proc_keep_text(struct dft_proc *proc, const struct dft_rec_text *rec)
+{
+	struct dft_text *text;
+
+	/* Its call was lost, or its thread was killed in the call. */
+	free(dft_proc_take_text(proc, rec->tid, rec->slot));
+	text = malloc(sizeof(*text) + rec->len);
+	if (!text)
+		return -ENOMEM;
+	text->tid = rec->tid;
+	text->slot = rec->slot;
+	text->nr = rec->nr;
+	text->base = rec->base;
+	text->len = rec->len;
+	memcpy(text->bytes, rec->text, rec->len);
+	text->next = proc->texts;
+	proc->texts = text;
+	return 0;
+}
+
+void dft_proc_free(struct dft_proc *proc)
+{
+	if (!proc)
+		return;
+	while (proc->texts) {
+		struct dft_text *next = proc->texts->next;
+
+		free(proc->texts);
+		proc->texts = next;
+	}
+	free(proc->program);
+	free(proc->cmd);
+	free(proc->cwd);
+	free(proc->excluded);
+	free(proc->tallies);
+	dft_buf_free(&proc->lines);
+	dft_map_free(&proc->seen);
+	free(proc);
+}
+
+static void free_all(struct dft_map *map)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(map, &at)))
+		dft_proc_free(slot->value);
+	dft_map_free(map);
+}
+
+void dft_procs_free(struct dft_procs *procs)
+{
+	free_all(&procs->live);
+	free_all(&procs->dying);
+}

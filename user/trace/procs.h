@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes being traced, and those that have ended and wait for their last counts. */
+#ifndef DFT_PROCS_H
+#define DFT_PROCS_H
+
+#include <linux/types.h>
+
+#include "bpf/abi.h"
+#include "buf.h"
+#include "map.h"
+
+/* A TEXT record that waits for its call. */
+struct dft_text {
+	struct dft_text *next;
+	uint32_t tid;
+	uint32_t nr;
+	uint64_t base;
+	uint8_t slot;
+	uint16_t len;
+	char bytes[];
+};
+
+struct dft_tally_entry {
+	struct dft_tally_key key;
+	struct dft_tally value;
+};
+
+struct dft_proc {
+	uint32_t pid, ppid;
+	uint64_t start_ns;    /* CLOCK_BOOTTIME; with pid it identifies the process */
+	uint64_t seen_ns;     /* CLOCK_MONOTONIC of the first record */
+	char *program;        /* base name of the executable */
+	char *cmd;            /* arguments joined with ';', or NULL when unknown */
+	size_t cmd_len;
+	uint64_t cmd_full;    /* full length when cmd was cut, else 0 */
+	char *cwd;            /* or NULL when unknown */
+	size_t cwd_len;
+	bool opened;          /* opening records are written */
+	bool ended;           /* an EXIT record came, or the sweep found it gone */
+	bool has_status;
+	int status;           /* as wait(2) */
+	uint64_t end_ns;
+	uint64_t next_id;     /* of the last event written */
+	struct dft_buf lines; /* not handed to the sink yet */
+	struct dft_map seen;  /* FH and SH already written; values are not used */
+	struct dft_text *texts;
+	uint64_t *excluded;   /* calls on names left out, by nr (DFT_TALLY_SELF folded in), or NULL */
+	struct dft_tally_entry *tallies;
+	size_t ntallies;
+	void *sink;           /* of the output layer */
+};
+
+struct dft_procs {
+	struct dft_map live;  /* by pid */
+	struct dft_map dying; /* by dft_procs_key() */
+};
+
+uint64_t dft_procs_key(uint32_t pid, uint64_t start_ns);
+struct dft_proc *dft_procs_get(const struct dft_procs *procs, uint32_t pid);
+/* A new process under `pid`; one that was there is moved to the dying. NULL: no memory. */
+struct dft_proc *dft_procs_add(struct dft_procs *procs, uint32_t pid, uint64_t start_ns);
+/* The process has ended: from live to dying. 0 or -ENOMEM. */
+int dft_procs_retire(struct dft_procs *procs, struct dft_proc *proc);
+/* Copies `text` for the process; a copy of NULL is NULL. 0 or -ENOMEM. */
+int dft_proc_set(char **field, size_t *field_len, const char *text, size_t len);
+/* Keeps a text until its call comes; replaces one that never got a call. 0 or -ENOMEM. */
+int dft_proc_keep_text(struct dft_proc *proc, const struct dft_rec_text *rec);
+/* Takes out the text of a thread's call, or NULL. The caller frees it. */
+struct dft_text *dft_proc_take_text(struct dft_proc *proc, uint32_t tid, uint8_t slot);
+void dft_proc_free(struct dft_proc *proc);
+void dft_procs_free(struct dft_procs *procs);
+
+#endif

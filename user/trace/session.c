@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: MIT
+#include "session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "clock.h"
+#include "engine.h"
+#include "hash.h"
+#include "log.h"
+#include "probe.h"
+#include "sink.h"
+#include "target.h"
+#include "tracer.h"
+
+#define TICK_NS	    5000000   /* look at the ring */
+#define REAP_TICKS  20        /* write the ends of processes that have gone */
+#define FLUSH_TICKS 200       /* everything so far goes to the files */
+#define READ_BUDGET 65536     /* records between two looks at signals and timers */
+
+enum { SOURCE_TICK = 1, SOURCE_SIGNAL, SOURCE_CHILD, SOURCE_DURATION };
+
+struct session {
+	const struct dft_config *cfg;
+	struct dft_identity id;
+	struct dft_child *child;
+	struct dft_tracer *tracer;
+	struct dft_sink *sink;
+	struct dft_engine engine;
+	int epoll_fd, tick_fd, signal_fd, duration_fd;
+	uint64_t ticks;
+	int child_status;
+	bool child_done;
+	bool tracing;
+	bool quit;        /* leave the loop now */
+	bool said_waiting;
+	int signals[NSIG];
+	int fatal_signal; /* the tracer ends as if by it */
+	int error;        /* tracing had to stop: -errno */
+};
+
+/* ---- callbacks of the engine ---------------------------------------------------------------- */
+
+/* NAME-PID-HEX.pfw.gz, of characters that need no quoting anywhere. */
+static char *file_name(const struct session *s, const struct dft_proc *proc)
+{
+	struct dft_buf name = DFT_BUF_INIT, key = DFT_BUF_INIT;
+	const char *program = proc->program ? proc->program : "unknown";
+
+	for (size_t i = 0; program[i] && i < 64; i++) {
+		bool plain = (program[i] >= 'a' && program[i] <= 'z') ||
+			     (program[i] >= 'A' && program[i] <= 'Z') ||
+			     (program[i] >= '0' && program[i] <= '9') ||
+			     (i && strchr("_.+-", program[i]));
+
+		dft_buf_putc(&name, plain ? program[i] : '_');
+	}
+	/* Host, pid and time of birth: a pid used again makes another file. */
+	dft_buf_puts(&key, s->engine.host);
+	dft_buf_putc(&key, '-');
+	dft_buf_u64(&key, proc->pid);
+	dft_buf_putc(&key, '-');
+	dft_buf_u64(&key, proc->start_ns ? proc->start_ns : proc->seen_ns);
+	dft_buf_putc(&name, '-');
+	dft_buf_u64(&name, proc->pid);
+	dft_buf_putc(&name, '-');
+	dft_buf_hex16(&name, key.failed ? 0 : dft_hash(key.data, key.len));
+	dft_buf_puts(&name, ".pfw.gz");
+	dft_buf_putc(&name, '\0');
+	if (key.failed)
+		name.failed = true;
+	dft_buf_free(&key);
+	if (name.failed) {
+		dft_buf_free(&name);
+		return NULL;
+	}
+	return name.data;
+}
+
+static int on_output(void *ctx, struct dft_proc *proc, bool last)
+{
+	struct session *s = ctx;
+
+	if (!proc->sink) {
+		char *name = file_name(s, proc);
+
+		if (!name)
+			return -ENOMEM;
+		proc->sink = dft_sink_file_new(s->sink, name);
+		free(name);
+		if (!proc->sink)
+			return -ENOMEM;
+	}
+	return dft_sink_write(s->sink, proc->sink, &proc->lines, last);
+}
+
+static void on_exclude(void *ctx, uint64_t name_id)
+{
+	struct session *s = ctx;
+	int err = dft_tracer_exclude(s->tracer, name_id);
+
+	/* Not pushed down: the engine leaves the calls out just the same. */
+	if (err)
+		dft_verbose("exclude: %s", strerror(-err));
+}
+
+static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
+{
+	(void)ctx;
+	dft_target_describe(pid, out);
+}
+
+static int on_record(void *ctx, const void *data, size_t size)
+{
+	struct session *s = ctx;
+
+	return dft_engine_record(&s->engine, data, size);
+}
+
+static int on_tally(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value)
+{
+	struct session *s = ctx;
+	uint64_t id = dft_procs_key(key->pid, key->start_ns);
+	int err = dft_engine_tally(&s->engine, key, value);
+
+	if (err)
+		return err;
+	return dft_map_get(&s->engine.procs.dying, id) != NULL;
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static int watch(struct session *s, int fd, uint32_t source)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
+
+	return fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int new_timer(uint64_t first_ns, uint64_t interval_ns)
+{
+	struct itimerspec spec = {
+		.it_value = { (time_t)(first_ns / 1000000000), (long)(first_ns % 1000000000) },
+		.it_interval = { (time_t)(interval_ns / 1000000000),
+				 (long)(interval_ns % 1000000000) },
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0 && timerfd_settime(fd, 0, &spec, NULL)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int setup_events(struct session *s)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	/* A reader of --ready-fd that has gone must not end the tracer. */
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return -errno;
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	err = watch(s, s->signal_fd, SOURCE_SIGNAL);
+	if (!err) {
+		s->tick_fd = new_timer(TICK_NS, TICK_NS);
+		err = watch(s, s->tick_fd, SOURCE_TICK);
+	}
+	if (!err && s->child)
+		err = watch(s, dft_child_pidfd(s->child), SOURCE_CHILD);
+	return err;
+}
+
+static int setup_engine(struct session *s)
+{
+	struct dft_engine_ops ops = {
+		.ctx = s,
+		.output = on_output,
+		.exclude = on_exclude,
+		.describe = on_describe,
+	};
+	char host[HOST_NAME_MAX + 1];
+
+	if (gethostname(host, sizeof(host)))
+		return -errno;
+	host[sizeof(host) - 1] = '\0';
+	return dft_engine_init(&s->engine, s->cfg, &ops, host, dft_clock_offset_ns());
+}
+
+static int add_targets(struct session *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->cfg->npids && !err; i++)
+		err = dft_tracer_add_target(s->tracer, s->cfg->pids[i], DFT_TARGET_TRACE);
+	if (!err && s->child)
+		err = dft_tracer_add_target(s->tracer, dft_child_pid(s->child),
+					    DFT_TARGET_TRACE | DFT_TARGET_BEFORE_EXEC);
+	if (err)
+		dft_error("cannot name the processes to trace: %s", strerror(-err));
+	return err;
+}
+
+static int say_ready(struct session *s)
+{
+	int err = 0;
+
+	if (s->cfg->ready_fd < 0)
+		return 0;
+	/* Nobody there to read it is no reason to stop. */
+	if (write(s->cfg->ready_fd, "r", 1) != 1 && errno != EPIPE) {
+		err = -errno;
+		dft_error("--ready-fd %d: %s (pass a pipe open for writing)", s->cfg->ready_fd,
+			  strerror(errno));
+	}
+	close(s->cfg->ready_fd);
+	return err;
+}
+
+/* Everything up to live tracing. 0, or -errno after one line. */
+static int start(struct session *s)
+{
+	int err = dft_probe_preflight();
+
+	for (size_t i = 0; i < s->cfg->npids && !err; i++)
+		err = dft_target_check(s->cfg->pids[i]);
+	if (!err)
+		err = dft_identity_resolve(&s->id, s->cfg);
+	if (err)
+		return err;
+	if (s->cfg->argv) {
+		/* First of all, so that nothing opened here is there to leak into it. */
+		s->child = dft_child_start(s->cfg, &s->id);
+		if (!s->child)
+			return -errno;
+	}
+	err = setup_events(s);
+	if (!err)
+		err = setup_engine(s);
+	if (err) {
+		dft_error("cannot start: %s", strerror(-err));
+		return err;
+	}
+	s->sink = dft_sink_new(s->cfg, &s->id);
+	if (!s->sink)
+		return -EIO;
+	s->tracer = dft_tracer_new(s->cfg, on_record, s);
+	if (!s->tracer)
+		return -EIO;
+	err = add_targets(s);
+	if (!err)
+		err = dft_tracer_attach(s->tracer);
+	if (!err)
+		err = say_ready(s);
+	if (!err && s->cfg->duration_ns) {
+		s->duration_fd = new_timer(s->cfg->duration_ns, 0);
+		err = watch(s, s->duration_fd, SOURCE_DURATION);
+		if (err)
+			dft_error("-d: %s", strerror(-err));
+	}
+	s->tracing = !err;
+	return err;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void fail(struct session *s, int err)
+{
+	if (err && !s->error) {
+		s->error = err;
+		dft_error("tracing stops: %s", strerror(-err));
+	}
+}
+
+/* Reads until the ring is empty or, with `bounded`, for a while. True when it is empty. */
+static bool read_ring(struct session *s, bool bounded)
+{
+	int n;
+
+	do {
+		n = dft_tracer_read(s->tracer, READ_BUDGET);
+		if (n < 0) {
+			fail(s, n);
+			return true;
+		}
+	} while (n == READ_BUDGET && !bounded);
+	return n < READ_BUDGET;
+}
+
+/*
+ * Ends of processes. Their tallies are complete: the EXIT record, which was read, came after the
+ * last of them.
+ */
+static void reap(struct session *s)
+{
+	int err = 0;
+
+	if (s->engine.procs.dying.len)
+		err = dft_tracer_tallies(s->tracer, on_tally, s);
+	if (!err)
+		err = dft_engine_reap(&s->engine);
+	fail(s, err);
+}
+
+/* Processes whose EXIT record was lost would be waited for for ever. */
+static void sweep(struct session *s)
+{
+	struct dft_map_slot *slot;
+	uint32_t gone[64];
+	size_t at = 0, n = 0;
+
+	while (n < 64 && (slot = dft_map_next(&s->engine.procs.live, &at))) {
+		uint32_t pid = ((struct dft_proc *)slot->value)->pid;
+
+		if (dft_target_is_gone(pid))
+			gone[n++] = pid;
+	}
+	if (!n)
+		return;
+	/* Their records may be in the ring still: those come first. */
+	if (!read_ring(s, true))
+		return;
+	for (size_t i = 0; i < n; i++)
+		fail(s, dft_engine_gone(&s->engine, gone[i], dft_clock_mono_ns()));
+}
+
+static void human(char *text, size_t cap, uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	size_t i = 0;
+
+	while (value >= 1024 && i + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024;
+		i++;
+	}
+	snprintf(text, cap, i ? "%.1f %s" : "%.0f %s", value, units[i]);
+}
+
+static void live_line(struct session *s, bool last)
+{
+	char bytes[32], line[160];
+	int n;
+
+	if (s->cfg->quiet || !isatty(STDERR_FILENO))
+		return;
+	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
+	n = last ? snprintf(line, sizeof(line), "\r\033[K") :
+		   snprintf(line, sizeof(line),
+			    "\r\033[K%" PRIu64 " events, %zu processes, %s written, %" PRIu64 " lost",
+			    s->engine.events, s->engine.procs.live.len, bytes, s->engine.lost);
+	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
+		dft_verbose("live line: %s", strerror(errno));
+}
+
+/* Stops tracing and writes all that is known. */
+static void finish_tracing(struct session *s)
+{
+	if (!s->tracing)
+		return;
+	s->tracing = false;
+	dft_tracer_detach(s->tracer);
+	read_ring(s, false);
+	s->engine.uncounted = dft_tracer_uncounted(s->tracer);
+	fail(s, dft_engine_retire_all(&s->engine, dft_clock_mono_ns()));
+	reap(s);
+	live_line(s, true);
+}
+
+static void on_tick(struct session *s)
+{
+	uint64_t expired;
+	bool empty;
+
+	if (read(s->tick_fd, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
+		fail(s, -errno);
+	s->ticks++;
+	if (!s->tracing)
+		return;
+	empty = read_ring(s, true);
+	if (s->ticks % REAP_TICKS == 0 || s->engine.procs.dying.len > 256)
+		reap(s);
+	if (s->ticks % FLUSH_TICKS == 0) {
+		fail(s, dft_engine_flush(&s->engine));
+		sweep(s);
+		live_line(s, false);
+	}
+	if (s->error) {
+		finish_tracing(s);
+		return;
+	}
+	if (s->cfg->all || !empty || s->engine.procs.live.len || (s->child && !s->child_done))
+		return;
+	finish_tracing(s); /* nobody is left to trace */
+	s->quit = true;
+}
+
+static void on_child(struct session *s)
+{
+	int n = dft_child_reap(s->child, &s->child_status);
+
+	if (n < 0)
+		fail(s, n);
+	if (n == 0)
+		return;
+	s->child_done = true;
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, dft_child_pidfd(s->child), NULL);
+	if (!s->tracing) {
+		s->quit = true;
+		return;
+	}
+	if (s->cfg->all) {
+		finish_tracing(s);
+		s->quit = true;
+	}
+}
+
+/*
+ * A signal to the tracer. With CMD it is CMD's to react: the terminal has sent ^C to it as well,
+ * others are passed on; the tracer goes on until CMD ends. The same signal again ends the tracer.
+ */
+static void on_signal(struct session *s)
+{
+	struct signalfd_siginfo info;
+
+	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo >= NSIG)
+		return;
+	s->signals[info.ssi_signo]++;
+	if (s->child && !s->child_done && s->signals[info.ssi_signo] == 1) {
+		if (info.ssi_signo != SIGINT || info.ssi_code <= 0)
+			dft_child_forward(s->child, (int)info.ssi_signo);
+		return;
+	}
+	if (s->child)
+		s->fatal_signal = (int)info.ssi_signo;
+	/* From here on the next one kills. */
+	signal((int)info.ssi_signo, SIG_DFL);
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, (int)info.ssi_signo);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	finish_tracing(s);
+	s->quit = true;
+}
+
+static void on_duration(struct session *s)
+{
+	finish_tracing(s);
+	if (!s->child || s->child_done)
+		s->quit = true;
+	else
+		dft_info("tracing has ended after -d; waiting for CMD");
+}
+
+static void say_waiting(struct session *s)
+{
+	if (!s->child_done || s->said_waiting || !s->tracing || !s->engine.procs.live.len ||
+	    s->ticks % FLUSH_TICKS)
+		return;
+	s->said_waiting = true;
+	dft_info("CMD has ended; tracing goes on for %zu processes it started (^C stops)",
+		 s->engine.procs.live.len);
+}
+
+static void run(struct session *s)
+{
+	while (!s->quit) {
+		struct epoll_event events[8];
+		int n = epoll_wait(s->epoll_fd, events, 8, -1);
+
+		if (n < 0 && errno != EINTR) {
+			fail(s, -errno);
+			finish_tracing(s);
+			return;
+		}
+		for (int i = 0; i < n && !s->quit; i++) {
+			switch (events[i].data.u32) {
+			case SOURCE_TICK:
+				on_tick(s);
+				break;
+			case SOURCE_SIGNAL:
+				on_signal(s);
+				break;
+			case SOURCE_CHILD:
+				on_child(s);
+				break;
+			case SOURCE_DURATION:
+				on_duration(s);
+				break;
+			}
+		}
+		say_waiting(s);
+		if (s->error && !s->tracing && (!s->child || s->child_done))
+			s->quit = true;
+	}
+}
+
+/* ---- end ------------------------------------------------------------------------------------ */
+
+static void summary(struct session *s)
+{
+	uint64_t lost = s->engine.lost + s->engine.uncounted;
+	char bytes[32];
+
+	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
+	dft_info("%" PRIu64 " events of %" PRIu64 " processes in %s (%s), %" PRIu64 " lost",
+		 s->engine.events, s->engine.processes, s->cfg->out_dir, bytes, lost);
+	if (!s->engine.events)
+		dft_warn("nothing was captured: no traced process made a call that is an event");
+	if (lost)
+		dft_warn("%" PRIu64 " records were lost: the trace is incomplete (a larger --ring helps; "
+			 "the counts are in each file's end record)", lost);
+	if (s->engine.bad_records)
+		dft_warn("%" PRIu64 " records could not be understood (kernel side and program differ?)",
+			 s->engine.bad_records);
+}
+
+static void cleanup(struct session *s)
+{
+	dft_tracer_free(s->tracer);
+	dft_engine_free(&s->engine);
+	dft_sink_free(s->sink);
+	dft_child_free(s->child);
+	dft_identity_free(&s->id);
+	if (s->duration_fd >= 0)
+		close(s->duration_fd);
+	if (s->tick_fd >= 0)
+		close(s->tick_fd);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+}
+
+int dft_session_run(const struct dft_config *cfg)
+{
+	struct session s = { .cfg = cfg, .epoll_fd = -1, .tick_fd = -1, .signal_fd = -1,
+			     .duration_fd = -1 };
+	int status = cfg->argv ? DFT_EXIT_TRACER : DFT_EXIT_OUTPUT;
+	bool output_failed;
+
+	if (start(&s)) {
+		cleanup(&s);
+		return status;
+	}
+	if (s.child) {
+		status = dft_child_release(s.child);
+		if (status) {
+			finish_tracing(&s);
+			cleanup(&s);
+			return status;
+		}
+	}
+	run(&s);
+	output_failed = dft_sink_finish(s.sink) || s.error;
+	summary(&s);
+	status = s.child_status;
+	bool pass_on = s.child && s.child_done && !(output_failed && status == 0);
+	int fatal = s.fatal_signal;
+
+	cleanup(&s);
+	if (fatal)
+		dft_child_exit_as(fatal); /* a wait status that says killed by it */
+	if (pass_on)
+		dft_child_exit_as(status);
+	return output_failed ? DFT_EXIT_OUTPUT : DFT_EXIT_OK;
+}

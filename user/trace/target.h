@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that were there before the tracer, seen through /proc. */
+#ifndef DFT_TARGET_H
+#define DFT_TARGET_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "engine.h"
+
+/* Can `pid` be attached to? 0, or -errno after one line that says why not. */
+int dft_target_check(pid_t pid);
+/* Fills what is known; strings that cannot be had stay NULL. The caller frees them. */
+void dft_target_describe(uint32_t pid, struct dft_described *out);
+/* The process is gone, or a zombie. */
+bool dft_target_is_gone(uint32_t pid);
+
+#endif

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+#include "tracer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "probe.h"
+
+#include "dftrace.skel.h"
+
+#define MAX_LINKS   8
+#define TALLY_BATCH 512
+/* Empty the kernel's map of names when this many have been sent since, well before it is full. */
+#define NAMES_HIGH 98304
+
+struct dft_tracer {
+	struct dftrace_bpf *skel;
+	struct ring_buffer *ring;
+	struct bpf_link *links[MAX_LINKS];
+	size_t nlinks;
+	dft_record_fn fn;
+	void *ctx;
+	unsigned int left;      /* of the budget */
+	int stopped;            /* what the callback returned */
+	unsigned int names_sent;
+	bool excluding;
+};
+
+static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[1024];
+	size_t len;
+
+	if (dft_log_level() < DFT_LOG_VERBOSE || level == LIBBPF_DEBUG)
+		return 0;
+	if (vsnprintf(line, sizeof(line), fmt, ap) < 0)
+		return 0;
+	len = strlen(line);
+	if (len && line[len - 1] == '\n')
+		line[len - 1] = '\0';
+	dft_verbose("%s", line);
+	return 0;
+}
+
+/* -EAGAIN makes libbpf stop behind this record; dft_tracer_read() turns it back into success. */
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct dft_tracer *tracer = ctx;
+
+	if (size && *(const uint8_t *)data == DFT_REC_NAME)
+		tracer->names_sent++;
+	tracer->stopped = tracer->fn(tracer->ctx, data, size);
+	if (tracer->stopped)
+		return -ECANCELED;
+	return --tracer->left ? 0 : -EAGAIN;
+}
+
+static void set_knobs(struct dft_tracer *tracer, const struct dft_config *cfg)
+{
+	struct dftrace_bpf__rodata *knobs = tracer->skel->rodata;
+
+	knobs->dft_knob_all = cfg->all;
+	knobs->dft_knob_follow = cfg->follow;
+	knobs->dft_knob_all_files = cfg->all_files;
+	knobs->dft_knob_verdicts = cfg->include.n || cfg->exclude.n;
+	knobs->dft_knob_self = (uint32_t)getpid();
+	tracer->excluding = knobs->dft_knob_verdicts;
+}
+
+struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx)
+{
+	struct dft_tracer *tracer = calloc(1, sizeof(*tracer));
+	int err;
+
+	if (!tracer) {
+		dft_error("cannot start: out of memory");
+		return NULL;
+	}
+	tracer->fn = fn;
+	tracer->ctx = ctx;
+	libbpf_set_print(print_libbpf);
+	tracer->skel = dftrace_bpf__open();
+	if (!tracer->skel) {
+		dft_probe_explain("opening the BPF programs", -errno);
+		goto failed;
+	}
+	set_knobs(tracer, cfg);
+	bpf_program__set_autoattach(tracer->skel->progs.proc_mark, false);
+	err = bpf_map__set_max_entries(tracer->skel->maps.ring, cfg->ring_sz);
+	if (!err)
+		err = dftrace_bpf__load(tracer->skel);
+	if (err) {
+		dft_probe_explain("loading the BPF programs", err);
+		goto failed;
+	}
+	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->skel->maps.ring), on_record, tracer, NULL);
+	if (!tracer->ring) {
+		dft_probe_explain("mapping the ring buffer", -errno);
+		goto failed;
+	}
+	return tracer;
+failed:
+	dft_tracer_free(tracer);
+	return NULL;
+}
+
+int dft_tracer_add_target(struct dft_tracer *tracer, pid_t pid, uint32_t flags)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__update_elem(tracer->skel->maps.targets, &key, sizeof(key), &flags,
+				    sizeof(flags), BPF_ANY);
+}
+
+/* One pass over all threads; returns how many were marked, or -errno. */
+static int mark_once(struct bpf_link *link)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link));
+	ssize_t marked = 0, n;
+	char bytes[4096];
+
+	if (fd < 0)
+		return -errno;
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		marked += n;
+	if (n < 0)
+		marked = -errno;
+	close(fd);
+	return (int)marked;
+}
+
+/*
+ * The fork hook is live by now and marks children of marked threads; threads of a target that is not
+ * marked yet make more meanwhile. A pass that finds nothing new ends it.
+ */
+static int mark_targets(struct dft_tracer *tracer)
+{
+	struct bpf_link *link = bpf_program__attach_iter(tracer->skel->progs.proc_mark, NULL);
+	int marked;
+
+	if (!link)
+		return -errno;
+	do {
+		marked = mark_once(link);
+	} while (marked > 0);
+	bpf_link__destroy(link);
+	return marked;
+}
+
+int dft_tracer_attach(struct dft_tracer *tracer)
+{
+	/* Birth and death before the calls, so that no thread escapes in between. */
+	struct bpf_program *progs[] = {
+		tracer->skel->progs.proc_exit, tracer->skel->progs.proc_exec,
+		tracer->skel->progs.proc_fork, tracer->skel->progs.io_sys_exit,
+		tracer->skel->progs.io_sys_enter,
+	};
+	int err;
+
+	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
+		struct bpf_link *link = bpf_program__attach(progs[i]);
+
+		if (!link) {
+			err = -errno;
+			dft_probe_explain(bpf_program__section_name(progs[i]), err);
+			return err;
+		}
+		tracer->links[tracer->nlinks++] = link;
+	}
+	err = mark_targets(tracer);
+	if (err)
+		dft_probe_explain("marking the threads to trace (iter/task)", err);
+	return err;
+}
+
+/*
+ * Forgetting names is always safe: a name not known as sent is sent again. Entries written
+ * meanwhile may stay or go.
+ */
+static void forget_names(struct dft_tracer *tracer)
+{
+	int fd = bpf_map__fd(tracer->skel->maps.names);
+	uint64_t key;
+
+	while (!bpf_map_get_next_key(fd, NULL, &key))
+		if (bpf_map_delete_elem(fd, &key) && errno != ENOENT)
+			break;
+	tracer->names_sent = 0;
+}
+
+int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
+{
+	int n;
+
+	tracer->left = budget;
+	tracer->stopped = 0;
+	n = ring_buffer__consume(tracer->ring);
+	if (tracer->names_sent > NAMES_HIGH)
+		forget_names(tracer);
+	if (tracer->stopped)
+		return tracer->stopped;
+	if (n < 0 && n != -EAGAIN)
+		return n;
+	return (int)(budget - tracer->left);
+}
+
+int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
+{
+	int fd = bpf_map__fd(tracer->skel->maps.tallies);
+	struct dft_tally_key *keys = calloc(TALLY_BATCH, sizeof(*keys));
+	struct dft_tally *values = calloc(TALLY_BATCH, sizeof(*values));
+	struct dft_tally_key *doomed = NULL;
+	size_t ndoomed = 0, cap = 0;
+	uint32_t batch = 0, count;
+	bool first = true;
+	int err = keys && values ? 0 : -ENOMEM, end = 0;
+
+	while (!err && !end) {
+		count = TALLY_BATCH;
+		if (bpf_map_lookup_batch(fd, first ? NULL : &batch, &batch, keys, values, &count,
+					 NULL)) {
+			if (errno != ENOENT) {
+				err = -errno;
+				break;
+			}
+			end = 1;
+		}
+		first = false;
+		for (uint32_t i = 0; i < count && !err; i++) {
+			int verdict = fn(ctx, &keys[i], &values[i]);
+
+			if (verdict < 0)
+				err = verdict;
+			if (verdict <= 0)
+				continue;
+			if (ndoomed == cap) {
+				struct dft_tally_key *more =
+					realloc(doomed, (cap ? cap * 2 : 64) * sizeof(*more));
+
+				if (!more) {
+					err = -ENOMEM;
+					break;
+				}
+				doomed = more;
+				cap = cap ? cap * 2 : 64;
+			}
+			doomed[ndoomed++] = keys[i];
+		}
+	}
+	/* Not while walking: the batch cursor is a bucket number and would skip entries. */
+	for (size_t i = 0; i < ndoomed; i++)
+		if (bpf_map_delete_elem(fd, &doomed[i]) && errno != ENOENT && !err)
+			err = -errno;
+	free(doomed);
+	free(keys);
+	free(values);
+	return err;
+}
+
+uint64_t dft_tracer_uncounted(struct dft_tracer *tracer)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *values, total = 0;
+
+	if (cpus < 1)
+		return 0;
+	values = calloc((size_t)cpus, sizeof(*values));
+	if (!values)
+		return 0;
+	for (uint32_t i = 0; i < DFT_COUNTER_MAX; i++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(tracer->skel->maps.counters), &i, values))
+			continue;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			total += values[cpu];
+	}
+	free(values);
+	return total;
+}
+
+int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id)
+{
+	uint8_t one = 1;
+
+	return bpf_map__update_elem(tracer->skel->maps.verdicts, &name_id, sizeof(name_id), &one,
+				    sizeof(one), BPF_ANY);
+}
+
+void dft_tracer_detach(struct dft_tracer *tracer)
+{
+	/* The hooks of the calls went in last and go first: a birth is never missed for a call seen. */
+	while (tracer->nlinks)
+		bpf_link__destroy(tracer->links[--tracer->nlinks]);
+}
+
+void dft_tracer_free(struct dft_tracer *tracer)
+{
+	if (!tracer)
+		return;
+	dft_tracer_detach(tracer);
+	ring_buffer__free(tracer->ring);
+	dftrace_bpf__destroy(tracer->skel);
+	free(tracer);
+}

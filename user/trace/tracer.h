@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel side: loading, attaching, marking, reading. The only module that sees the skeleton. */
+#ifndef DFT_TRACER_H
+#define DFT_TRACER_H
+
+#include <linux/types.h>
+
+#include "bpf/abi.h"
+#include "config.h"
+
+struct dft_tracer;
+
+/* Called for each record, in order. Nonzero stops the reading and is returned. */
+typedef int (*dft_record_fn)(void *ctx, const void *data, size_t size);
+/* Called for each tally. Positive: delete it from the map; negative: stop. */
+typedef int (*dft_tally_fn)(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value);
+
+/* Opens and loads. NULL after one line that says why. */
+struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx);
+/* Asks for a process; `flags` are enum dft_target_flag. Before attaching. 0 or -errno. */
+int dft_tracer_add_target(struct dft_tracer *tracer, pid_t pid, uint32_t flags);
+/* Attaches and marks the targets' threads. When it returns, tracing is live. 0 or -errno + line. */
+int dft_tracer_attach(struct dft_tracer *tracer);
+/*
+ * Reads at most `budget` records. Returns how many were read (less than the budget: the ring was
+ * empty), or what the callback returned.
+ */
+int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget);
+/* All tallies. 0 or -errno. */
+int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx);
+/* Losses that had no room in the tallies. */
+uint64_t dft_tracer_uncounted(struct dft_tracer *tracer);
+/* From now on the kernel leaves out calls on this file. 0 or -errno. */
+int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id);
+/* No further records after this; the ring keeps what it has. */
+void dft_tracer_detach(struct dft_tracer *tracer);
+void dft_tracer_free(struct dft_tracer *tracer);
+
+#endif

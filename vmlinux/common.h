@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * The kernel types and fields that bpf/ uses, and no others, written by hand. CO-RE relocates every
+ * access, so that order, padding and the fields left out do not matter; building needs no running
+ * kernel. README.md in this directory says which kernels it was checked against.
+ */
+#ifndef DFT_VMLINUX_COMMON_H
+#define DFT_VMLINUX_COMMON_H
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s64 s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef int bool_int;
+typedef _Bool bool;
+typedef long long loff_t;
+typedef int pid_t;
+typedef __u16 umode_t;
+typedef __u32 fmode_t;
+typedef __u32 dev_t;
+
+enum { false = 0, true = 1 };
+
+/* Map types and flags are ABI; the values are in include/uapi/linux/bpf.h. */
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
+enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* Present from the kernel that has bpf_loop() on (5.17); asked for by CO-RE. */
+enum bpf_func_id {
+	BPF_FUNC_loop = 181,
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node *next, **pprev;
+};
+
+struct qstr {
+	union {
+		struct {
+			u32 hash;
+			u32 len;
+		};
+		u64 hash_len;
+	};
+	const unsigned char *name;
+};
+
+struct super_block {
+	dev_t s_dev;
+	unsigned long s_magic;
+};
+
+struct inode {
+	umode_t i_mode;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	dev_t i_rdev;
+	u32 i_generation;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	fmode_t f_mode;
+	struct inode *f_inode;
+	unsigned int f_flags;
+	struct path f_path;
+	loff_t f_pos;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct fs_struct {
+	struct path root;
+	struct path pwd;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+};
+
+struct signal_struct {
+	atomic_t live;
+	int group_exit_code;
+	unsigned int flags;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	struct mm_struct *mm;
+	int exit_code;
+	pid_t pid;
+	pid_t tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	u64 start_boottime;
+	char comm[16];
+	struct fs_struct *fs;
+	struct files_struct *files;
+	struct signal_struct *signal;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	u64 session_id;
+	u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#endif
