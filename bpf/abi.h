@@ -151,10 +151,10 @@ enum dft_call_flag {
 
 struct dft_rec_call {
 	__u8 type;
-	__u8 nvals;   /* number of `val` */
+	__u8 nvals;   /* number of `val`, up to the last one present */
 	__u16 nr;
 	__u16 flags;  /* enum dft_call_flag */
-	__u8 present; /* bit i: the i-th value of the table's line is in `val` (packed) */
+	__u8 present; /* bit i: val[i], the i-th value of the table's line, is there */
 	__u8 cls;     /* enum dft_class of the file */
 	__u64 ts_ns;  /* CLOCK_MONOTONIC at entry */
 	__u64 dur_ns;

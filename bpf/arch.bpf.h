@@ -17,23 +17,15 @@ static __attribute__((always_inline)) inline long regs_nr(struct pt_regs *regs)
 	return regs->orig_ax;
 }
 
-/* Argument `n` of the call; the registers keep them until it returns to user space. */
-static __attribute__((always_inline)) inline __u64 regs_arg(struct pt_regs *regs, __u32 n)
+/* The registers keep the arguments until the call returns to user space. */
+static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)
 {
-	switch (n) {
-	case 0:
-		return regs->di;
-	case 1:
-		return regs->si;
-	case 2:
-		return regs->dx;
-	case 3:
-		return regs->r10;
-	case 4:
-		return regs->r8;
-	default:
-		return regs->r9;
-	}
+	args[0] = regs->di;
+	args[1] = regs->si;
+	args[2] = regs->dx;
+	args[3] = regs->r10;
+	args[4] = regs->r8;
+	args[5] = regs->r9;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -50,22 +42,14 @@ static __attribute__((always_inline)) inline long regs_nr(struct pt_regs *regs)
 	return regs->syscallno;
 }
 
-static __attribute__((always_inline)) inline __u64 regs_arg(struct pt_regs *regs, __u32 n)
+static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)
 {
-	switch (n) {
-	case 0:
-		return regs->orig_x0; /* x0 holds the return value at exit */
-	case 1:
-		return regs->regs[1];
-	case 2:
-		return regs->regs[2];
-	case 3:
-		return regs->regs[3];
-	case 4:
-		return regs->regs[4];
-	default:
-		return regs->regs[5];
-	}
+	args[0] = regs->orig_x0; /* x0 holds the return value at exit */
+	args[1] = regs->regs[1];
+	args[2] = regs->regs[2];
+	args[3] = regs->regs[3];
+	args[4] = regs->regs[4];
+	args[5] = regs->regs[5];
 }
 
 #else

@@ -27,10 +27,20 @@ union call_rec {
 	__u64 words[sizeof(struct dft_rec_call) / sizeof(__u64) + DFT_MAX_VALS + 1];
 };
 
+/* Arguments of the call. Two more than there are, so that a masked index is always inside. */
+struct args {
+	__u64 v[8];
+};
+
+ALWAYS_INLINE __u64 arg(const struct args *a, __u32 n)
+{
+	return a->v[n & 7];
+}
+
 /* What finish() hands around: BPF functions take five arguments. */
 struct exit_ctx {
+	struct args args;
 	struct dft_task *t;
-	struct pt_regs *regs;
 	__s64 ret;
 	__u64 dur_ns;
 	__u32 tid;
@@ -108,12 +118,12 @@ ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t)
 	return dft_name(t, &place);
 }
 
-ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, struct pt_regs *regs,
+ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const struct args *args,
 			     const volatile struct dft_desc *d)
 {
-	__s32 dirfd = d->base ? (__s32)regs_arg(regs, d->base - 1) : AT_FDCWD;
+	__s32 dirfd = d->base ? (__s32)arg(args, d->base - 1) : AT_FDCWD;
 
-	if (path_is_absolute(regs_arg(regs, d->path - 1)))
+	if (path_is_absolute(arg(args, d->path - 1)))
 		return;
 	if (dirfd != AT_FDCWD) {
 		note_file(task, t, dirfd, false);
@@ -124,12 +134,12 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, struc
 	}
 }
 
-ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, struct pt_regs *regs,
+ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, const struct args *args,
 			      const volatile struct dft_desc *d)
 {
-	__s32 dirfd = d->base2 ? (__s32)regs_arg(regs, d->base2 - 1) : AT_FDCWD;
+	__s32 dirfd = d->base2 ? (__s32)arg(args, d->base2 - 1) : AT_FDCWD;
 
-	if (path_is_absolute(regs_arg(regs, d->path2 - 1)))
+	if (path_is_absolute(arg(args, d->path2 - 1)))
 		return;
 	if (dirfd == AT_FDCWD)
 		t->name2 = note_cwd(task, t);
@@ -177,21 +187,21 @@ out:
 	return err;
 }
 
-ALWAYS_INLINE bool empty_path_allowed(struct pt_regs *regs, const volatile struct dft_desc *d)
+ALWAYS_INLINE bool empty_path_allowed(const struct args *args, const volatile struct dft_desc *d)
 {
 	return d->empty_ok ||
-	       (d->at_flags && (regs_arg(regs, d->at_flags - 1) & AT_EMPTY_PATH));
+	       (d->at_flags && (arg(args, d->at_flags - 1) & AT_EMPTY_PATH));
 }
 
 /* Strings that the call itself may overwrite. What is not resident yet is read at exit. */
-ALWAYS_INLINE void note_early(struct dft_task *t, struct pt_regs *regs,
+ALWAYS_INLINE void note_early(struct dft_task *t, const struct args *args,
 			      const volatile struct dft_desc *d)
 {
-	int len = send_text(t, regs_arg(regs, d->path - 1), 1, empty_path_allowed(regs, d));
+	int len = send_text(t, arg(args, d->path - 1), 1, empty_path_allowed(args, d));
 
 	if (len >= 0) {
 		t->flags |= TASK_TEXT1_SENT;
-		if (!len && empty_path_allowed(regs, d))
+		if (!len && empty_path_allowed(args, d))
 			t->call |= DFT_CALL_SELF;
 	} else if (len == -2) {
 		t->flags |= TASK_TEXT1_LOST;
@@ -277,7 +287,7 @@ static __attribute__((noinline)) int note_close_range(struct dft_task *t, __u64 
 }
 
 /* A call that is only counted: by the class of its file when that is a filtered one. */
-static __attribute__((noinline)) int count_undecoded(struct dft_task *t, struct pt_regs *regs,
+static __attribute__((noinline)) int count_undecoded(struct dft_task *t, const struct args *args,
 						     __u32 nr)
 {
 	const volatile struct dft_desc *d = desc_of(nr);
@@ -286,7 +296,7 @@ static __attribute__((noinline)) int count_undecoded(struct dft_task *t, struct 
 	tally_key(&key, t, DFT_TALLY_UNDECODED, nr);
 	if (d->fd) {
 		struct file *file =
-			file_of_fd(bpf_get_current_task_btf(), regs_arg(regs, d->fd - 1));
+			file_of_fd(bpf_get_current_task_btf(), arg(args, d->fd - 1));
 
 		if (file) {
 			__u8 cls = class_of_inode(BPF_CORE_READ(file, f_inode));
@@ -302,7 +312,7 @@ static __attribute__((noinline)) int count_undecoded(struct dft_task *t, struct 
 
 /* Calls that are not decoded. True when nothing is left to do. */
 ALWAYS_INLINE bool enter_uncommon(struct task_struct *task, struct dft_task *t,
-				  struct pt_regs *regs, long nr)
+				  const struct args *args, long nr)
 {
 	__u8 kind;
 
@@ -320,49 +330,49 @@ ALWAYS_INLINE bool enter_uncommon(struct task_struct *task, struct dft_task *t,
 	if (kind == DFT_KIND_DECODED)
 		return false;
 	if (kind == DFT_KIND_UNDECODED)
-		count_undecoded(t, regs, nr);
+		count_undecoded(t, args, nr);
 	else if (kind == DFT_KIND_NONE)
 		tally_one(t, DFT_TALLY_UNKNOWN, nr);
 	return true;
 }
 
-static __attribute__((noinline)) int enter_files(struct dft_task *t, struct pt_regs *regs, __u32 nr)
+static __attribute__((noinline)) int enter_files(struct dft_task *t, const struct args *args, __u32 nr)
 {
 	const volatile struct dft_desc *d = desc_of(nr);
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (d->fd)
-		note_file(task, t, regs_arg(regs, d->fd - 1), false);
+		note_file(task, t, arg(args, d->fd - 1), false);
 	else if (d->path)
-		note_base(task, t, regs, d);
+		note_base(task, t, args, d);
 	return 0;
 }
 
-static __attribute__((noinline)) int enter_second(struct dft_task *t, struct pt_regs *regs, __u32 nr)
+static __attribute__((noinline)) int enter_second(struct dft_task *t, const struct args *args, __u32 nr)
 {
 	const volatile struct dft_desc *d = desc_of(nr);
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (d->fd2) {
-		__u32 fd2 = regs_arg(regs, d->fd2 - 1);
+		__u32 fd2 = arg(args, d->fd2 - 1);
 
 		if (!d->closes) {
 			note_other(task, t, fd2);
 			/* Kept for the other side's sake: then this side is named, too. */
 			if (!t->name && t->cls && !class_is_filtered(t->cls2))
-				note_file(task, t, regs_arg(regs, d->fd - 1), true);
-		} else if (fd2 != (__u32)regs_arg(regs, d->fd - 1)) {
+				note_file(task, t, arg(args, d->fd - 1), true);
+		} else if (fd2 != (__u32)arg(args, d->fd - 1)) {
 			note_other(task, t, fd2);
 		}
 	} else if (d->path2 && !d->raw2) {
-		note_base2(task, t, regs, d);
+		note_base2(task, t, args, d);
 	}
 	if (d->early)
-		note_early(t, regs, d);
+		note_early(t, args, d);
 	if (d->special == DFT_SPECIAL_CLOSE_RANGE)
-		note_close_range(t, regs_arg(regs, 0), regs_arg(regs, 1), regs_arg(regs, 2));
+		note_close_range(t, arg(args, 0), arg(args, 1), arg(args, 2));
 	else if (d->special == DFT_SPECIAL_EXEC)
-		t->pos = regs_arg(regs, 4); /* flags of execveat; exec clears the registers */
+		t->pos = arg(args, 4); /* flags of execveat; exec clears the registers */
 	return 0;
 }
 
@@ -372,6 +382,7 @@ int BPF_PROG(io_sys_enter, struct pt_regs *regs, long nr)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	const volatile struct dft_desc *d;
+	struct args args = {};
 
 	if (!t) {
 		if (!dft_knob_all)
@@ -384,7 +395,8 @@ int BPF_PROG(io_sys_enter, struct pt_regs *regs, long nr)
 	d = desc_of(nr);
 	if (t->flags & TASK_BEFORE_EXEC && d->special != DFT_SPECIAL_EXEC)
 		return 0;
-	if (enter_uncommon(task, t, regs, nr))
+	regs_args(regs, args.v);
+	if (enter_uncommon(task, t, &args, nr))
 		return 0;
 	t->nr = nr;
 	t->name = 0;
@@ -396,49 +408,58 @@ int BPF_PROG(io_sys_enter, struct pt_regs *regs, long nr)
 	t->cls = DFT_CLASS_NONE;
 	t->cls2 = DFT_CLASS_NONE;
 	t->flags &= TASK_BEFORE_EXEC;
-	enter_files(t, regs, nr);
+	enter_files(t, &args, nr);
 	if (d->fd2 || d->path2 || d->early || d->special)
-		enter_second(t, regs, nr);
+		enter_second(t, &args, nr);
 	t->ts_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
 /* ---- exit ----------------------------------------------------------------------------------- */
 
+/* What the values of a record are taken from. Plain numbers: see dft_value(). */
+struct value_env {
+	struct args args;
+	__s64 ret;
+	__u64 file, pos, name2;
+	__u32 cls;
+	__u32 append;
+};
+
 /*
  * Where a read or write at the file position worked. Four threads reading one descriptor: before the
  * call others may still move the position, after it they may have done so already; only when both
  * agree is it certain.
  */
-ALWAYS_INLINE bool value_pos(struct exit_ctx *x, __u16 *call, bool is_write, __u64 *value)
+ALWAYS_INLINE bool value_pos(const struct value_env *env, union call_rec *rec, bool is_write,
+			     __u64 *value)
 {
-	struct dft_task *t = x->t;
-	struct file *file = (struct file *)t->file;
+	struct file *file = (struct file *)env->file;
 	__u64 after;
 
-	if (x->ret < 0 || !file || (t->cls != DFT_CLASS_FILE && t->cls != DFT_CLASS_BLOCK))
+	if (env->ret < 0 || !file || (env->cls != DFT_CLASS_FILE && env->cls != DFT_CLASS_BLOCK))
 		return false;
 	after = BPF_CORE_READ(file, f_pos);
-	if (after == t->pos + x->ret) {
-		*value = t->pos;
+	if (after == env->pos + env->ret) {
+		*value = env->pos;
 		return true;
 	}
-	if (is_write && t->append) {
-		*value = after - x->ret;
+	if (is_write && env->append) {
+		*value = after - env->ret;
 		return true;
 	}
-	*call |= DFT_CALL_OFFSET_SHARED;
+	rec->c.flags |= DFT_CALL_OFFSET_SHARED;
 	return false;
 }
 
 /* Behind pointers of the program: resident now, since the kernel has just used them. */
-ALWAYS_INLINE bool value_deref(struct exit_ctx *x, __u8 src, __u64 *value)
+ALWAYS_INLINE bool value_deref(const struct value_env *env, __u8 src, __u64 *value)
 {
 	__u64 user, word = 0;
 	__u32 half = 0;
 
 	if (src >= DFT_SRC_WORD) {
-		user = regs_arg(x->regs, (src - DFT_SRC_WORD) >> 3);
+		user = arg(&env->args, (src - DFT_SRC_WORD) >> 3);
 		user += user ? (src & 7) * 8 : 0;
 		if (!user || bpf_probe_read_user(&word, sizeof(word), (const void *)user))
 			return false;
@@ -446,59 +467,77 @@ ALWAYS_INLINE bool value_deref(struct exit_ctx *x, __u8 src, __u64 *value)
 		return true;
 	}
 	if (src >= DFT_SRC_OFFSETP) {
-		user = regs_arg(x->regs, src - DFT_SRC_OFFSETP);
+		user = arg(&env->args, src - DFT_SRC_OFFSETP);
 		if (!user || bpf_probe_read_user(&word, sizeof(word), (const void *)user))
 			return false;
-		*value = x->ret > 0 ? word - x->ret : word;
+		*value = env->ret > 0 ? word - env->ret : word;
 		return true;
 	}
-	user = regs_arg(x->regs, src - DFT_SRC_INT);
-	if (x->ret <= 0 || !user || bpf_probe_read_user(&half, sizeof(half), (const void *)user))
+	user = arg(&env->args, src - DFT_SRC_INT);
+	if (env->ret <= 0 || !user || bpf_probe_read_user(&half, sizeof(half), (const void *)user))
 		return false;
 	*value = half;
 	return true;
 }
 
-ALWAYS_INLINE bool value_of(struct exit_ctx *x, __u8 src, __u16 *call, __u64 *value)
+ALWAYS_INLINE bool value_of(const struct value_env *env, __u8 src, union call_rec *rec,
+			    __u64 *value)
 {
 	switch (src) {
 	case DFT_SRC_POS_A3:
 	case DFT_SRC_WPOS_A3:
-		*value = regs_arg(x->regs, 3);
+		*value = arg(&env->args, 3);
 		if (*value != (__u64)-1)
 			return true;
-		return value_pos(x, call, src == DFT_SRC_WPOS_A3, value);
+		return value_pos(env, rec, src == DFT_SRC_WPOS_A3, value);
 	case DFT_SRC_POS:
 	case DFT_SRC_WPOS:
-		return value_pos(x, call, src == DFT_SRC_WPOS, value);
+		return value_pos(env, rec, src == DFT_SRC_WPOS, value);
 	case DFT_SRC_NAME2:
-		*value = x->t->name2;
-		return x->t->name2 != 0;
-	case DFT_SRC_A4:
-		*value = desc_of(x->nr)->special == DFT_SPECIAL_EXEC ? x->t->pos :
-								       regs_arg(x->regs, 4);
-		return true;
-	case DFT_SRC_A0:
-	case DFT_SRC_A1:
-	case DFT_SRC_A2:
-	case DFT_SRC_A3:
-	case DFT_SRC_A5:
-		*value = regs_arg(x->regs, src - DFT_SRC_A0);
-		return true;
+		*value = env->name2;
+		return *value != 0;
 	}
-	return value_deref(x, src, value);
+	if (src > DFT_SRC_A5)
+		return value_deref(env, src, value);
+	*value = arg(&env->args, src - DFT_SRC_A0);
+	return true;
+}
+
+/*
+ * Fills in the i-th value of the record, if there is one. A global function, so that the verifier
+ * forgets between values which way the ones before went; inlined, seven values of a dozen kinds are
+ * half a million steps and most of the start-up time.
+ */
+int dft_value(struct value_env *env, union call_rec *rec, __u32 i)
+{
+	__u64 value = 0;
+	__u8 src;
+
+	if (!env || !rec)
+		return 0;
+	i &= DFT_MAX_VALS;
+	src = i < DFT_MAX_VALS ? desc_of(rec->c.nr)->src[i] : 0;
+	if (!src)
+		return 0;
+	if (src < DFT_SRC_USER && value_of(env, src, rec, &value)) {
+		rec->c.present |= 1 << i;
+		rec->c.nvals = i + 1;
+		rec->c.val[i] = value;
+	}
+	return 1;
 }
 
 static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 {
 	const volatile struct dft_desc *d = desc_of(x->nr);
 	struct dft_task *t = x->t;
+	struct value_env env = {};
 	union call_rec rec = {};
-	__u16 flags = call;
-	__u32 n = 0;
+	__u64 size;
 
 	rec.c.type = DFT_REC_CALL;
 	rec.c.nr = x->nr;
+	rec.c.flags = call;
 	rec.c.cls = t->cls;
 	rec.c.ts_ns = t->ts_ns;
 	rec.c.dur_ns = x->dur_ns;
@@ -506,26 +545,24 @@ static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 	rec.c.tid = x->tid;
 	rec.c.ret = x->ret;
 	rec.c.name = t->name;
-	for (__u32 i = 0; i < DFT_MAX_VALS; i++) {
-		__u8 src = d->src[i];
-		__u64 value = 0;
-
-		if (!src)
-			break;
-		if (src >= DFT_SRC_USER || !value_of(x, src, &flags, &value))
-			continue;
-		rec.c.present |= 1 << i;
-		rec.c.val[n & DFT_MAX_VALS] = value;
-		n++;
+	if (d->src[0]) {
+		env.args = x->args;
+		env.ret = x->ret;
+		env.file = t->file;
+		env.pos = t->pos;
+		env.name2 = t->name2;
+		env.cls = t->cls;
+		env.append = t->append;
+		for (__u32 i = 0; i < DFT_MAX_VALS; i++)
+			if (!dft_value(&env, &rec, i))
+				break;
 	}
-	rec.c.flags = flags;
-	n &= DFT_MAX_VALS;
-	rec.c.nvals = n;
-	if (dft_emit(&rec, sizeof(rec.c) + n * sizeof(__u64))) {
+	size = sizeof(rec.c) + (rec.c.nvals & DFT_MAX_VALS) * sizeof(__u64);
+	if (dft_emit(&rec, size)) {
 		struct dft_tally_key key;
 
 		tally_key(&key, t, DFT_TALLY_LOST,
-			  x->nr | (flags & DFT_CALL_SELF ? DFT_TALLY_SELF : 0));
+			  x->nr | (call & DFT_CALL_SELF ? DFT_TALLY_SELF : 0));
 		dft_tally(&key, ret_is_restart(x->ret) ? 0 : x->ret,
 			  d->ret == DFT_RET_BYTES && x->ret > 0 ? x->ret : 0, x->dur_ns);
 	}
@@ -549,8 +586,8 @@ static __attribute__((noinline)) int count_filtered(struct exit_ctx *x, __u32 cl
 ALWAYS_INLINE void exit_text1(struct exit_ctx *x, const volatile struct dft_desc *d, __u32 *call)
 {
 	struct dft_task *t = x->t;
-	__u64 user = regs_arg(x->regs, d->path - 1);
-	bool empty_ok = empty_path_allowed(x->regs, d);
+	__u64 user = arg(&x->args, d->path - 1);
+	bool empty_ok = empty_path_allowed(&x->args, d);
 	int len;
 
 	if (!user && (d->null_ok || empty_ok)) {
@@ -588,7 +625,7 @@ static __attribute__((noinline)) int exit_texts(struct exit_ctx *x, __u32 call)
 	if (call & DFT_CALL_SELF && class_is_filtered(t->cls))
 		return call;
 	if (d->path2) {
-		len = send_text(t, regs_arg(x->regs, d->path2 - 1), 2, 0);
+		len = send_text(t, arg(&x->args, d->path2 - 1), 2, 0);
 		if (len >= 0)
 			call |= DFT_CALL_TEXT2;
 		else if (len == -1)
@@ -614,15 +651,17 @@ static __attribute__((noinline)) int exit_opened(struct exit_ctx *x)
 /* Calls that turn out to be no events. */
 ALWAYS_INLINE bool exit_is_no_event(struct exit_ctx *x, const volatile struct dft_desc *d)
 {
-	__u64 flags = 0;
+	__u64 flags = 0, user;
 
 	if (d->special == DFT_SPECIAL_MMAP)
-		return regs_arg(x->regs, 3) & MAP_ANONYMOUS;
+		return arg(&x->args, 3) & MAP_ANONYMOUS;
 	if (d->special != DFT_SPECIAL_CLONE)
 		return false;
 	if (d->src[0] == DFT_SRC_A0)
-		return regs_arg(x->regs, 0) & CLONE_THREAD;
-	return value_deref(x, d->src[0], &flags) && flags & CLONE_THREAD;
+		return arg(&x->args, 0) & CLONE_THREAD;
+	user = arg(&x->args, 0); /* clone3: flags come first in its structure */
+	return !bpf_probe_read_user(&flags, sizeof(flags), (const void *)user) &&
+	       flags & CLONE_THREAD;
 }
 
 /* The class that has the call left out, 0 if it is kept. */
@@ -683,10 +722,12 @@ int BPF_PROG(io_sys_exit, struct pt_regs *regs, long ret)
 		return 0;
 	x.dur_ns = bpf_ktime_get_ns() - t->ts_ns;
 	x.t = t;
-	x.regs = regs;
+	regs_args(regs, x.args.v);
 	x.ret = ret;
 	x.nr = t->nr;
 	x.tid = (__u32)bpf_get_current_pid_tgid();
+	if (desc_of(x.nr)->special == DFT_SPECIAL_EXEC)
+		x.args.v[4] = t->pos; /* exec has cleared the registers */
 	if (!(t->flags & TASK_BEFORE_EXEC)) /* our own child, and its exec failed */
 		finish(&x);
 	t->ts_ns = 0;

@@ -82,8 +82,8 @@ def work(tmp):
 def under(name, prefixes):
     """Is a name one of the prefixes, or below one?"""
     name = os.fsencode(name)
-    return any(name == p or name.startswith(p.rstrip(b"/") + b"/")
-               for p in map(os.fsencode, prefixes))
+    return any(name == p or name.startswith(p + b"/")
+               for p in (os.fsencode(p).rstrip(b"/") for p in prefixes))
 
 
 def sums_agree(t, truth):
@@ -862,7 +862,7 @@ def test_error_command_not_executable(tmp):
         if command == "sub/":
             os.mkdir(tmp / "sub")
         r = run([TRACER, "-q", "-o", tmp / f"t{n}", "--", tmp / command], cwd=tmp)
-        one_error_line(r, "Permission denied", status=126)
+        one_error_line(r, "Permission denied|Is a directory", status=126)
 
 
 @test

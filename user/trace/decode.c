@@ -373,14 +373,10 @@ static void resolve_second(struct call *call)
 
 static void resolve_other(struct call *call)
 {
-	for (unsigned int i = 0, n = 0; i < DFT_MAX_VALS && call->sys->vals[i].src; i++) {
-		if (!(call->rec->present & 1u << i) || n >= call->rec->nvals)
-			continue;
-		if (call->sys->vals[i].src == DFT_SRC_NAME2)
+	for (unsigned int i = 0; i < DFT_MAX_VALS && i < call->rec->nvals; i++)
+		if (call->rec->present & 1u << i && call->sys->vals[i].src == DFT_SRC_NAME2)
 			call->names.other =
-				dft_names_get(&call->engine->names, call->rec->val[n]);
-		n++;
-	}
+				dft_names_get(&call->engine->names, call->rec->val[i]);
 }
 
 /* Joined names lie in the scratch, which may have moved while it grew: point to them at last. */

@@ -284,21 +284,11 @@ struct vals {
 	const struct dft_rec_call *rec;
 	const struct dft_call_names *names;
 	const struct dft_sys *sys;
-	uint64_t value[DFT_MAX_VALS];
-	bool present[DFT_MAX_VALS];
 };
 
-/* Spreads the packed values of the record over the table's line. */
-static void vals_unpack(struct vals *v)
+static bool val_present(const struct vals *v, unsigned int i)
 {
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < DFT_MAX_VALS && v->sys->vals[i].src; i++) {
-		if (!(v->rec->present & 1u << i) || n >= v->rec->nvals)
-			continue;
-		v->value[i] = v->rec->val[n++];
-		v->present[i] = true;
-	}
+	return v->rec->present & 1u << i && i < v->rec->nvals;
 }
 
 /* The AT_* flags of the call, wherever the line carries them. */
@@ -307,17 +297,17 @@ static uint64_t vals_at_flags(const struct vals *v)
 	unsigned int arg = v->sys->desc.at_flags;
 
 	for (unsigned int i = 0; arg && i < DFT_MAX_VALS; i++)
-		if (v->sys->vals[i].src == DFT_SRC_A0 + arg - 1 && v->present[i])
-			return v->value[i];
+		if (v->sys->vals[i].src == DFT_SRC_A0 + arg - 1 && val_present(v, i))
+			return v->rec->val[i];
 	return 0;
 }
 
 static bool vals_creates(const struct vals *v)
 {
 	for (unsigned int i = 0; i < DFT_MAX_VALS; i++)
-		if (v->present[i] && v->sys->vals[i].name &&
+		if (val_present(v, i) && v->sys->vals[i].name &&
 		    !strcmp(v->sys->vals[i].name, "flags"))
-			return v->value[i] & (O_CREAT | KERNEL_O_TMPFILE);
+			return v->rec->val[i] & (O_CREAT | KERNEL_O_TMPFILE);
 	return false;
 }
 
@@ -396,8 +386,8 @@ static void write_values(struct dft_json *json, const struct vals *v)
 			continue;
 		if (val->src >= DFT_SRC_USER || val->src == DFT_SRC_NAME2)
 			write_text_value(json, v, val);
-		else if (v->present[i] && (val->fmt != DFT_FMT_MODE || vals_creates(v)))
-			write_value(json, val->name, val->fmt, v->value[i]);
+		else if (val_present(v, i) && (val->fmt != DFT_FMT_MODE || vals_creates(v)))
+			write_value(json, val->name, val->fmt, v->rec->val[i]);
 	}
 	if (v->rec->flags & DFT_CALL_OFFSET_SHARED)
 		dft_json_u64(json, "offset_shared", 1);
@@ -448,8 +438,8 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 static void write_after_ret(struct dft_json *json, const struct vals *v)
 {
 	for (unsigned int i = 0; i < DFT_MAX_VALS && v->sys->vals[i].src; i++)
-		if (v->sys->vals[i].fmt == DFT_FMT_STATUS && v->present[i] && v->rec->ret >= 0)
-			write_value(json, v->sys->vals[i].name, DFT_FMT_STATUS, v->value[i]);
+		if (v->sys->vals[i].fmt == DFT_FMT_STATUS && val_present(v, i) && v->rec->ret >= 0)
+			write_value(json, v->sys->vals[i].name, DFT_FMT_STATUS, v->rec->val[i]);
 }
 
 static bool shows_path1(const struct dft_sys *sys)
@@ -466,7 +456,6 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 	struct dft_json json;
 	const char *event;
 
-	vals_unpack(&v);
 	if (engine->cfg->args)
 		declare_names(&v);
 	event = via ? "close" :

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Any bytes as a trace file, once under a name that promises gzip and once under one that does not,
+ * through the checker and the summary to the printed page.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "replay.h"
+#include "source.h"
+#include "summary.h"
+
+static void must(int cond)
+{
+	if (!cond)
+		abort();
+}
+
+static int file_of(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	must(fd >= 0);
+	must(write(fd, data, size) == (ssize_t)size);
+	must(lseek(fd, 0, SEEK_SET) == 0);
+	return fd;
+}
+
+static void read_all(struct dft_source *src, const uint8_t *data, size_t size, const char *name,
+		     struct dft_job *job)
+{
+	static struct dft_check check;
+	struct dft_source_stat st;
+	struct dft_line line;
+	uint64_t lines = 0;
+
+	dft_check_begin(&check);
+	dft_job_begin_file(job);
+	must(dft_source_open_fd(src, file_of(data, size), name, dft_check_source_fault, &check) == 0);
+	while (dft_source_next(src, &line) == 1) {
+		lines++;
+		dft_source_stat(src, &st);
+		must(dft_check_line(&check, &line, st.plain) == 0);
+		dft_job_line(job, &line);
+	}
+	dft_source_stat(src, &st);
+	must(lines == st.lines);
+	must(dft_check_end(&check, &st) == 0);
+	/* Whatever is wrong is told. */
+	if (st.cut || st.damaged || check.unfinished || check.lost)
+		must(check.faults.total > 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct dft_source *src;
+	static FILE *null;
+	const struct dft_read_stat rs = { .files = 2 };
+	const struct dft_summary_opts opts = { .top = 10 };
+	struct dft_job job = { 0 };
+
+	if (!src) {
+		src = dft_source_new();
+		null = fopen("/dev/null", "w");
+	}
+	must(src && null);
+	read_all(src, data, size, "x.pfw.gz", &job);
+	read_all(src, data, size, "x.pfw", &job);
+	dft_job_sort(&job);
+	must(dft_summary_text(&job, &rs, &opts, null) == 0);
+	must(dft_summary_json(&job, &rs, &opts, null) == 0);
+	dft_job_free(&job);
+	return 0;
+}
