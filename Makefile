@@ -68,10 +68,113 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(DEPS) -c $< -o $@
 
+# ---- tests ------------------------------------------------------------------------------------
+
+SAN      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SAN_DIR  := $(BUILD)/san
+# What needs no kernel side: the unit tests link all of it.
+IMPURE   := main tracer session probe
+PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRACE_SRC)) \
+	    $(filter-out user/read/main.c,$(READ_SRC))
+SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))
+SAN_LIB  := $(SAN_DIR)/libpure.a
+TEST_LIBS := -lcmocka -lz -lmd -ldeflate -lm -lpthread
+
+UNIT   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+REPLAY := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
+PROGS  := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
+GOLDEN := $(patsubst tests/golden/%.c,$(BUILD)/tests/golden/%,$(wildcard tests/golden/*.c))
+
+$(SAN_DIR)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -c $< -o $@
+
+$(SAN_LIB): $(SAN_OBJ)
+	rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(SAN_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -MF $@.d $< -o $@ $(SAN_LIB) $(TEST_LIBS)
+
+$(BUILD)/tests/golden/%: tests/golden/%.c $(SAN_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -MF $@.d $< -o $@ $(SAN_LIB) $(TEST_LIBS)
+
+# The fuzz target with a main() that runs it over the files it is given.
+$(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay_main.c $(SAN_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -MF $@.d $< tests/fuzz/replay_main.c -o $@ \
+		$(SAN_LIB) $(TEST_LIBS)
+
+# Test programs may ask for flags of their own in a line `// CFLAGS: ...` or `// LDFLAGS: ...`.
+$(BUILD)/tests/progs/%: tests/progs/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I. \
+		$$(sed -n 's,^// CFLAGS: ,,p' $<) $(DEPS) -MF $@.d $< -o $@ \
+		$$(sed -n 's,^// LDFLAGS: ,,p' $<) -lpthread
+
+tests-build: all $(UNIT) $(REPLAY) $(PROGS) $(GOLDEN) ## build everything that tests need
+
+setup: ## install the distribution packages that are missing (root)
+	scripts/setup
+
+test: setup ## install what is missing, build, run every test (root)
+	$(MAKE) WERROR=1 tests-build
+	$(MAKE) lint
+	python3 tests/run
+
+check: tests-build lint ## the part of the tests that needs neither root nor the kernel side
+	python3 tests/run --layer unit,golden,fuzz,cli,header
+
+lint: ## includes point down, licences, version, function sizes
+	scripts/lint
+
+demo: setup ## install what is missing, build, trace a real job and show its summary (root)
+	$(MAKE) all
+	scripts/demo
+
+vmlinux-check: ## compare vmlinux/ with the running kernel's types
+	scripts/vmlinux-check
+
+FUZZ_SECS ?= 60
+fuzz: ## fuzz each target for FUZZ_SECS seconds (clang)
+	scripts/fuzz $(FUZZ_SECS)
+
+bench: all $(PROGS) ## measure: bare, traced, strace -f, in pairs (root)
+	python3 tests/bench/run.py
+
+# ---- install ----------------------------------------------------------------------------------
+
+install: all ## install below $(DESTDIR)$(PREFIX)
+	install -Dm755 $(BUILD)/dftrace-bpf $(DESTDIR)$(PREFIX)/sbin/dftrace-bpf
+	install -Dm755 $(BUILD)/dftrace $(DESTDIR)$(PREFIX)/bin/dftrace
+	install -Dm644 docs/man/dftrace-bpf.8 $(DESTDIR)$(PREFIX)/share/man/man8/dftrace-bpf.8
+	install -Dm644 docs/man/dftrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dftrace.1
+	install -Dm644 completions/dftrace-bpf \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace-bpf
+	install -Dm644 completions/dftrace \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace
+	for h in $(wildcard include/dftracer/*.h); do \
+		install -Dm644 $$h $(DESTDIR)$(PREFIX)/$$h || exit 1; done
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/sbin/dftrace-bpf $(DESTDIR)$(PREFIX)/bin/dftrace \
+		$(DESTDIR)$(PREFIX)/share/man/man8/dftrace-bpf.8 \
+		$(DESTDIR)$(PREFIX)/share/man/man1/dftrace.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace-bpf \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace
+	rm -rf $(DESTDIR)$(PREFIX)/include/dftracer
+
 clean: ## remove what was built
 	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 .DELETE_ON_ERROR:
-.PHONY: all clean
+.SECONDARY:
+.PHONY: all clean help setup test check lint demo vmlinux-check fuzz bench install uninstall \
+	tests-build

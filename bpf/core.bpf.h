@@ -175,13 +175,20 @@ ALWAYS_INLINE void tally_one(const struct dft_task *t, __u8 kind, __u16 nr)
 
 /* ---- path.bpf.c ---------------------------------------------------------------------------- */
 
-/* A place in the directory tree as one process sees it. Addresses of kernel objects. */
+/*
+ * A place in the directory tree as one process sees it, and what tells whether its name is known:
+ * addresses of kernel objects, and numbers.
+ */
 struct dft_place {
 	__u64 mnt, dentry;           /* struct vfsmount, struct dentry */
 	__u64 root_mnt, root_dentry; /* of the process */
 	__u64 inode;
+	__u64 parent;                /* of the dentry */
+	__u64 hash_len;              /* of the dentry's own name */
+	__u64 sb;
+	__u64 ino;
+	__u32 gen;
 	__u32 cls;
-	__u32 pad;
 };
 
 /*

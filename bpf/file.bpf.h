@@ -5,6 +5,25 @@
 
 #include "core.bpf.h"
 
+/*
+ * Two ways to read kernel objects, chosen when the object file is built. With DFT_CAST (kernel 6.2
+ * and later) the verifier is told the type of an address and the fields are loaded directly;
+ * otherwise each field costs a helper call. A call on a descriptor reads two dozen fields.
+ */
+#ifdef DFT_CAST
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
+#define FILE_AT(addr)                                                                              \
+	((struct file *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(struct file)))
+#define READ_1(src, a)		(src)->a
+#define READ_2(src, a, b)	(src)->a->b
+#define READ_N(_1, _2, n, ...)	READ_##n
+#define READ_PICK(...)		READ_N(__VA_ARGS__, 2, 1)
+#define READ(src, ...)		READ_PICK(__VA_ARGS__)(src, __VA_ARGS__)
+#else
+#define FILE_AT(addr)	((struct file *)(addr))
+#define READ(src, ...)	BPF_CORE_READ(src, __VA_ARGS__)
+#endif
+
 #define S_IFMT	 0170000
 #define S_IFSOCK 0140000
 #define S_IFLNK	 0120000
@@ -85,11 +104,12 @@ ALWAYS_INLINE bool class_is_filtered(__u8 cls)
 	return cls >= DFT_CLASS_SOCKET && !dft_knob_all_files;
 }
 
+/* The file of a descriptor, or NULL. */
 ALWAYS_INLINE struct file *file_of_fd(struct task_struct *task, __u32 fd)
 {
 	struct files_struct *files = task->files;
-	struct file *file = NULL;
 	struct fdtable *fdt;
+	__u64 addr = 0;
 
 	if (!files)
 		return NULL;
@@ -97,77 +117,58 @@ ALWAYS_INLINE struct file *file_of_fd(struct task_struct *task, __u32 fd)
 	if (!fdt || fd >= fdt->max_fds)
 		return NULL;
 	/* The slot may change at any moment; whatever is read is a file that was there. */
-	bpf_probe_read_kernel(&file, sizeof(file), fdt->fd + fd);
-	return file;
+	bpf_probe_read_kernel(&addr, sizeof(addr), fdt->fd + fd);
+	return addr ? FILE_AT(addr) : NULL;
 }
 
 ALWAYS_INLINE __u8 class_of_inode(struct inode *inode)
 {
-	return class_of(BPF_CORE_READ(inode, i_mode), BPF_CORE_READ(inode, i_sb, s_magic),
-			BPF_CORE_READ(inode, i_rdev));
+	return class_of(READ(inode, i_mode), READ(inode, i_sb, s_magic), READ(inode, i_rdev));
 }
 
-/*
- * Root of the process's view; 0, or -1 for a task that is on its way out. Read through a helper and
- * not directly: the verifier lets no arithmetic be done on what it knows to be a pointer.
- */
-ALWAYS_INLINE int place_root(struct dft_place *place, struct task_struct *task)
+/* What place_file() and place_cwd() have in common. 0, or -1 for a task on its way out. */
+ALWAYS_INLINE int place_fill(struct dft_place *place, struct task_struct *task, struct dentry *dentry,
+			     struct inode *inode)
 {
 	struct fs_struct *fs = task->fs;
-	struct path path;
 
 	if (!fs)
 		return -1;
-	BPF_CORE_READ_INTO(&path, fs, root);
-	place->root_mnt = (__u64)path.mnt;
-	place->root_dentry = (__u64)path.dentry;
+	place->root_mnt = (__u64)READ(fs, root.mnt);
+	place->root_dentry = (__u64)READ(fs, root.dentry);
+	place->dentry = (__u64)dentry;
+	place->inode = (__u64)inode;
+	place->parent = (__u64)READ(dentry, d_parent);
+	place->hash_len = READ(dentry, d_name.hash_len);
+	place->sb = (__u64)READ(inode, i_sb);
+	place->ino = READ(inode, i_ino);
+	place->gen = READ(inode, i_generation);
 	return 0;
 }
 
 ALWAYS_INLINE int place_cwd(struct dft_place *place, struct task_struct *task)
 {
 	struct fs_struct *fs = task->fs;
-	struct path path;
+	struct dentry *dentry;
 
-	if (place_root(place, task) || !fs)
+	if (!fs)
 		return -1;
-	BPF_CORE_READ_INTO(&path, fs, pwd);
-	place->mnt = (__u64)path.mnt;
-	place->dentry = (__u64)path.dentry;
-	place->inode = (__u64)BPF_CORE_READ(path.dentry, d_inode);
+	dentry = READ(fs, pwd.dentry);
+	place->mnt = (__u64)READ(fs, pwd.mnt);
 	place->cls = DFT_CLASS_DIR;
-	place->pad = 0;
-	return 0;
+	return place_fill(place, task, dentry, READ(dentry, d_inode));
 }
 
 ALWAYS_INLINE int place_file(struct dft_place *place, struct task_struct *task, struct file *file)
 {
-	struct path path;
-
-	if (place_root(place, task))
-		return -1;
-	BPF_CORE_READ_INTO(&path, file, f_path);
-	place->mnt = (__u64)path.mnt;
-	place->dentry = (__u64)path.dentry;
-	place->inode = (__u64)BPF_CORE_READ(file, f_inode);
-	place->cls = class_of_inode((struct inode *)place->inode);
-	place->pad = 0;
-	return 0;
-}
-
-ALWAYS_INLINE __u64 place_ino(const struct dft_place *place)
-{
-	struct inode *inode = (struct inode *)place->inode;
-
-	return BPF_CORE_READ(inode, i_ino);
+	place->mnt = (__u64)READ(file, f_path.mnt);
+	return place_fill(place, task, READ(file, f_path.dentry), READ(file, f_inode));
 }
 
 /* A name that unlink took away; files that never had one (pipes, memfd) do not count. */
-ALWAYS_INLINE bool dentry_is_deleted(__u64 dentry)
+ALWAYS_INLINE bool dentry_is_deleted(struct dentry *dentry)
 {
-	struct dentry *d = (struct dentry *)dentry;
-
-	return !BPF_CORE_READ(d, d_hash.pprev) && (__u64)BPF_CORE_READ(d, d_parent) != dentry;
+	return !READ(dentry, d_hash.pprev) && READ(dentry, d_parent) != dentry;
 }
 
 #endif

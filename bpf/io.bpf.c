@@ -6,8 +6,18 @@
  */
 #include "file.bpf.h"
 #include "proc.bpf.h"
+#include "value.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* This file is built twice (see file.bpf.h), under two names. */
+#ifdef DFT_CAST
+#define IO_SYS_ENTER io_cast_sys_enter
+#define IO_SYS_EXIT  io_cast_sys_exit
+#else
+#define IO_SYS_ENTER io_sys_enter
+#define IO_SYS_EXIT  io_sys_exit
+#endif
 
 #define AT_EMPTY_PATH	  0x1000
 #define CLONE_THREAD	  0x10000
@@ -21,22 +31,6 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
 
-/* A call record with room for all its values. */
-union call_rec {
-	struct dft_rec_call c;
-	__u64 words[sizeof(struct dft_rec_call) / sizeof(__u64) + DFT_MAX_VALS + 1];
-};
-
-/* Arguments of the call. Two more than there are, so that a masked index is always inside. */
-struct args {
-	__u64 v[8];
-};
-
-ALWAYS_INLINE __u64 arg(const struct args *a, __u32 n)
-{
-	return a->v[n & 7];
-}
-
 /* What finish() hands around: BPF functions take five arguments. */
 struct exit_ctx {
 	struct args args;
@@ -47,11 +41,6 @@ struct exit_ctx {
 	__u16 nr;
 	__u16 pad;
 };
-
-ALWAYS_INLINE const volatile struct dft_desc *desc_of(__u32 nr)
-{
-	return &dft_descs[nr & (DFT_NR_MAX - 1)];
-}
 
 ALWAYS_INLINE bool ret_is_restart(__s64 ret)
 {
@@ -66,20 +55,24 @@ ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32
 {
 	struct file *file = file_of_fd(task, fd);
 	struct dft_place place;
+	struct inode *inode;
 
-	if (!file || place_file(&place, task, file))
+	if (!file)
 		return;
-	t->cls = place.cls;
+	inode = READ(file, f_inode);
+	t->cls = class_of_inode(inode);
 	t->file = (__u64)file;
-	t->pos = BPF_CORE_READ(file, f_pos);
-	t->append = !!(BPF_CORE_READ(file, f_flags) & O_APPEND);
-	if (place.cls == DFT_CLASS_PIPE)
-		t->ino = place_ino(&place);
-	if (class_is_filtered(place.cls) && !must_name)
+	t->pos = READ(file, f_pos);
+	t->append = !!(READ(file, f_flags) & O_APPEND);
+	if (t->cls == DFT_CLASS_PIPE)
+		t->ino = READ(inode, i_ino);
+	if (class_is_filtered(t->cls) && !must_name)
 		return;
-	if (dentry_is_deleted(place.dentry))
+	if (dentry_is_deleted(READ(file, f_path.dentry)))
 		t->call |= DFT_CALL_DELETED;
-	t->name = dft_name(t, &place);
+	place.cls = t->cls;
+	if (!place_file(&place, task, file))
+		t->name = dft_name(t, &place);
 	if (!t->name)
 		t->call |= DFT_CALL_NAMELESS;
 }
@@ -89,15 +82,19 @@ ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u3
 {
 	struct file *file = file_of_fd(task, fd);
 	struct dft_place place;
+	struct inode *inode;
 
-	if (!file || place_file(&place, task, file))
+	if (!file)
 		return;
-	t->cls2 = place.cls;
-	if (place.cls == DFT_CLASS_PIPE)
-		t->ino2 = place_ino(&place);
-	if (dentry_is_deleted(place.dentry))
+	inode = READ(file, f_inode);
+	t->cls2 = class_of_inode(inode);
+	if (t->cls2 == DFT_CLASS_PIPE)
+		t->ino2 = READ(inode, i_ino);
+	if (dentry_is_deleted(READ(file, f_path.dentry)))
 		t->call |= DFT_CALL_OTHER_DELETED;
-	t->name2 = dft_name(t, &place);
+	place.cls = t->cls2;
+	if (!place_file(&place, task, file))
+		t->name2 = dft_name(t, &place);
 }
 
 /* True when the path is surely absolute; a page not resident is looked at again at exit. */
@@ -246,17 +243,21 @@ static long close_step(__u32 index, void *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct dft_place place;
 	struct file *file;
-	__u64 name;
-	__u32 fd = c->fd + index;
+	__u32 fd = c->fd + index, flags;
+	__u64 name = 0;
 
 	if (fd < index || fd > c->last || fd >= BPF_CORE_READ(task, files, fdt, max_fds))
 		return 1;
 	file = file_of_fd(task, fd);
-	if (!file || place_file(&place, task, file) || class_is_filtered(place.cls))
+	if (!file)
 		return 0;
-	name = dft_name(c->t, &place);
-	send_implied_close(c->t, c->ts_ns, 0, name,
-			   place.cls | (dentry_is_deleted(place.dentry) ? DFT_CALL_DELETED : 0) << 8);
+	place.cls = class_of_inode(READ(file, f_inode));
+	if (class_is_filtered(place.cls))
+		return 0;
+	flags = dentry_is_deleted(READ(file, f_path.dentry)) ? DFT_CALL_DELETED : 0;
+	if (!place_file(&place, task, file))
+		name = dft_name(c->t, &place);
+	send_implied_close(c->t, c->ts_ns, 0, name, place.cls | flags << 8);
 	return 0;
 }
 
@@ -299,7 +300,7 @@ static __attribute__((noinline)) int count_undecoded(struct dft_task *t, const s
 			file_of_fd(bpf_get_current_task_btf(), arg(args, d->fd - 1));
 
 		if (file) {
-			__u8 cls = class_of_inode(BPF_CORE_READ(file, f_inode));
+			__u8 cls = class_of_inode(READ(file, f_inode));
 
 			if (class_is_filtered(cls)) {
 				key.kind = DFT_TALLY_FILTERED;
@@ -376,8 +377,8 @@ static __attribute__((noinline)) int enter_second(struct dft_task *t, const stru
 	return 0;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(io_sys_enter, struct pt_regs *regs, long nr)
+SEC("?tp_btf/sys_enter")
+int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
@@ -416,116 +417,6 @@ int BPF_PROG(io_sys_enter, struct pt_regs *regs, long nr)
 }
 
 /* ---- exit ----------------------------------------------------------------------------------- */
-
-/* What the values of a record are taken from. Plain numbers: see dft_value(). */
-struct value_env {
-	struct args args;
-	__s64 ret;
-	__u64 file, pos, name2;
-	__u32 cls;
-	__u32 append;
-};
-
-/*
- * Where a read or write at the file position worked. Four threads reading one descriptor: before the
- * call others may still move the position, after it they may have done so already; only when both
- * agree is it certain.
- */
-ALWAYS_INLINE bool value_pos(const struct value_env *env, union call_rec *rec, bool is_write,
-			     __u64 *value)
-{
-	struct file *file = (struct file *)env->file;
-	__u64 after;
-
-	if (env->ret < 0 || !file || (env->cls != DFT_CLASS_FILE && env->cls != DFT_CLASS_BLOCK))
-		return false;
-	after = BPF_CORE_READ(file, f_pos);
-	if (after == env->pos + env->ret) {
-		*value = env->pos;
-		return true;
-	}
-	if (is_write && env->append) {
-		*value = after - env->ret;
-		return true;
-	}
-	rec->c.flags |= DFT_CALL_OFFSET_SHARED;
-	return false;
-}
-
-/* Behind pointers of the program: resident now, since the kernel has just used them. */
-ALWAYS_INLINE bool value_deref(const struct value_env *env, __u8 src, __u64 *value)
-{
-	__u64 user, word = 0;
-	__u32 half = 0;
-
-	if (src >= DFT_SRC_WORD) {
-		user = arg(&env->args, (src - DFT_SRC_WORD) >> 3);
-		user += user ? (src & 7) * 8 : 0;
-		if (!user || bpf_probe_read_user(&word, sizeof(word), (const void *)user))
-			return false;
-		*value = word;
-		return true;
-	}
-	if (src >= DFT_SRC_OFFSETP) {
-		user = arg(&env->args, src - DFT_SRC_OFFSETP);
-		if (!user || bpf_probe_read_user(&word, sizeof(word), (const void *)user))
-			return false;
-		*value = env->ret > 0 ? word - env->ret : word;
-		return true;
-	}
-	user = arg(&env->args, src - DFT_SRC_INT);
-	if (env->ret <= 0 || !user || bpf_probe_read_user(&half, sizeof(half), (const void *)user))
-		return false;
-	*value = half;
-	return true;
-}
-
-ALWAYS_INLINE bool value_of(const struct value_env *env, __u8 src, union call_rec *rec,
-			    __u64 *value)
-{
-	switch (src) {
-	case DFT_SRC_POS_A3:
-	case DFT_SRC_WPOS_A3:
-		*value = arg(&env->args, 3);
-		if (*value != (__u64)-1)
-			return true;
-		return value_pos(env, rec, src == DFT_SRC_WPOS_A3, value);
-	case DFT_SRC_POS:
-	case DFT_SRC_WPOS:
-		return value_pos(env, rec, src == DFT_SRC_WPOS, value);
-	case DFT_SRC_NAME2:
-		*value = env->name2;
-		return *value != 0;
-	}
-	if (src > DFT_SRC_A5)
-		return value_deref(env, src, value);
-	*value = arg(&env->args, src - DFT_SRC_A0);
-	return true;
-}
-
-/*
- * Fills in the i-th value of the record, if there is one. A global function, so that the verifier
- * forgets between values which way the ones before went; inlined, seven values of a dozen kinds are
- * half a million steps and most of the start-up time.
- */
-int dft_value(struct value_env *env, union call_rec *rec, __u32 i)
-{
-	__u64 value = 0;
-	__u8 src;
-
-	if (!env || !rec)
-		return 0;
-	i &= DFT_MAX_VALS;
-	src = i < DFT_MAX_VALS ? desc_of(rec->c.nr)->src[i] : 0;
-	if (!src)
-		return 0;
-	if (src < DFT_SRC_USER && value_of(env, src, rec, &value)) {
-		rec->c.present |= 1 << i;
-		rec->c.nvals = i + 1;
-		rec->c.val[i] = value;
-	}
-	return 1;
-}
 
 static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 {
@@ -704,8 +595,8 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(io_sys_exit, struct pt_regs *regs, long ret)
+SEC("?tp_btf/sys_exit")
+int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct exit_ctx x = {};

@@ -120,8 +120,8 @@ static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_sc
 	rec->len = len;
 	rec->flags = w->flags;
 	rec->id = id;
-	rec->ino = BPF_CORE_READ(inode, i_ino);
-	rec->gen = BPF_CORE_READ(inode, i_generation);
+	rec->ino = place->ino;
+	rec->gen = place->gen;
 	rec->mode = BPF_CORE_READ(inode, i_mode);
 	rec->dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	rec->magic = BPF_CORE_READ(inode, i_sb, s_magic);
@@ -135,17 +135,14 @@ static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_sc
 
 ALWAYS_INLINE __u64 name_key(const struct dft_place *place)
 {
-	struct dentry *dentry = (struct dentry *)place->dentry;
-	struct inode *inode = (struct inode *)place->inode;
 	__u64 key = mix(place->root_dentry, place->root_mnt);
 
 	key = mix(key, place->mnt);
 	key = mix(key, place->dentry);
-	key = mix(key, (__u64)BPF_CORE_READ(dentry, d_parent));
-	key = mix(key, BPF_CORE_READ(dentry, d_name.hash_len));
-	key = mix(key, BPF_CORE_READ(inode, i_ino));
-	key = mix(key, BPF_CORE_READ(inode, i_generation));
-	return mix(key, (__u64)BPF_CORE_READ(inode, i_sb));
+	key = mix(key, place->parent);
+	key = mix(key, place->hash_len);
+	key = mix(key, place->sb);
+	return mix(mix(key, place->ino), place->gen);
 }
 
 __u64 dft_name(struct dft_task *t, struct dft_place *place)

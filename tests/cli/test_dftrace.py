@@ -647,11 +647,14 @@ def summary_exec_exit_loss(tmp):
                                                   "errno": 2})
     t.event("execve", file="/usr/bin/ls", args={"pathname_hash": t.fh("/usr/bin/ls"), "ret": 0})
     t.aggregate("read", {"pipe": 77, "dft_cnt": 3, "ret_sum": 12, "dur_sum": 9, "dur_max": 5})
-    t.aggregate("write", {"pipe": 78, "dft_cnt": 4, "ret_sum": 40, "dur_sum": 1, "dur_max": 1})
+    t.aggregate("write", {"fhash": t.fh("pipe:[78]"), "dft_cnt": 4, "ret_sum": 40, "dur_sum": 1,
+                          "dur_max": 1})
     t.aggregate("read", {"fhash": t.fh("/data/in"), "dft_cnt": 5, "ret_sum": 500, "dur_sum": 50,
                          "dur_max": 20, "errors": 1, "shed": 1})
     t.end(lost={"read": 3}, filtered={"socket": {"read": 4, "write": 1}, "pseudo": 2},
-          exit={"signal": 11}).gz(tmp / "a.pfw.gz")
+          exit={"signal": 11}, undecoded={"sendto": 5}, compat=2).gz(tmp / "a.pfw.gz")
+    equal(run("check", tmp, rc=1).out.splitlines()[-1],
+          f"1 file, {t.id} events: 1 fault in 1 file, 3 calls lost, 7 calls not decoded")
     r = run("summary", "--json", tmp, rc=0).json()
     p = r["process_list"][0]
     equal((p["program"], p["exit"]), ("ls", {"signal": 11}))
@@ -663,10 +666,23 @@ def summary_exec_exit_loss(tmp):
     equal(r["lost"], [{"name": "read", "calls": 3}])
     equal(r["filtered_calls"], 7)
     check({"class": "socket", "name": "read", "calls": 4} in r["filtered"], r["filtered"])
+    equal((r["not_decoded_calls"], r["not_decoded"]),
+          (7, [{"class": "compat", "name": "compat", "calls": 2},
+               {"class": "undecoded", "name": "sendto", "calls": 5}]))
     text = run("summary", tmp, rc=0).out
-    for part in ("signal 11", "INCOMPLETE: 3 calls lost", "Filtered, not traced: 7 calls",
+    for part in ("signal 11", "Not decoded: 7 calls", "INCOMPLETE: 3 calls lost", "Filtered, not traced: 7 calls",
                  "Pipes: 2 pipes"):
         check(part in text, f"{part!r} not in {text!r}")
+
+
+@test
+def summary_counts_of_all_processes(tmp):
+    """What is of the whole run stands in each process's end record, and counts once."""
+    for pid, n in ((1, 5), (2, 7)):
+        Trace(pid=pid).end(lost={"read": 1, "uncounted_of_all_processes": n}).gz(
+            tmp / f"{pid}.pfw.gz")
+    equal(run("summary", "--json", tmp, rc=0).json()["lost"],
+          [{"name": "uncounted_of_all_processes", "calls": 7}, {"name": "read", "calls": 2}])
 
 
 @test

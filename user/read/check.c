@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counts.h"
 #include "out.h"
 
 /* What is known of a hash, and which complaints about it were already made. */
@@ -29,7 +30,7 @@ static char *brief(char buf[SHORT_SZ], struct dft_str s)
 void dft_check_begin(struct dft_check *c)
 {
 	dft_faults_clear(&c->faults);
-	c->records = c->events = c->lost = 0;
+	c->records = c->events = c->lost = c->missed = 0;
 	c->unfinished = false;
 	dft_index_clear(&c->hashes);
 	dft_index_clear(&c->entities);
@@ -381,47 +382,6 @@ static void check_metadata(struct dft_check *c)
 	}
 }
 
-struct counts {
-	char *buf;
-	size_t cap;
-	size_t len;
-	uint64_t sum;
-};
-
-static void add_count(struct counts *t, struct dft_str key, uint64_t v)
-{
-	char name[SHORT_SZ];
-	int n;
-
-	if (!v)
-		return;
-	dft_add_sat(&t->sum, v);
-	if (t->len >= t->cap)
-		return;
-	n = snprintf(t->buf + t->len, t->cap - t->len, "%s%s %" PRIu64, t->len ? ", " : "",
-		     brief(name, key), v);
-	t->len = n < 0 || (size_t)n >= t->cap - t->len ? t->cap : t->len + (size_t)n;
-}
-
-uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, char *buf, size_t cap)
-{
-	struct counts t = { .buf = buf, .cap = cap };
-	struct dft_str key = { "calls", 5 };
-	const struct dft_jsonr_node *i, *end = j->nodes + n->next;
-	uint64_t v;
-
-	if (cap)
-		buf[0] = '\0';
-	/* Nodes lie in order, so that one pass sees every number at any depth with its key before it. */
-	for (i = n; i < end; i++) {
-		if (i->type == DFT_JSONR_STRING)
-			key = dft_jsonr_str(j, i);
-		else if (dft_jsonr_u64(j, i, &v))
-			add_count(&t, key, v);
-	}
-	return t.sum;
-}
-
 static void check_start(struct dft_check *c)
 {
 	const struct dft_jsonr_node *v;
@@ -436,36 +396,55 @@ static void check_start(struct dft_check *c)
 		check_ref(c, (struct dft_str){ "cwd", 3 }, v, KNOWN_FH | KNOWN_SH);
 }
 
-static void check_end_record(struct dft_check *c)
+static void check_num_events(struct dft_check *c)
 {
 	struct dft_jsonr *j = &c->json;
-	const struct dft_jsonr_node *args = c->r->args, *v;
-	char text[256];
+	const struct dft_jsonr_node *v = dft_jsonr_get(j, c->r->args, "num_events");
+	struct dft_str raw;
 	uint64_t n;
 
-	if (c->end_line)
-		FAULT(c, "a second end record; the first is in line %" PRIu64, c->end_line);
-	c->end_line = c->line;
-	if (!args)
-		return;
-	v = dft_jsonr_get(j, args, "num_events");
-	/* What exactly was counted in 2025 differs between versions. */
-	if (v && !c->r->letter && (!dft_jsonr_u64(j, v, &n) || n + 1 != c->r->id)) {
-		struct dft_str raw = dft_jsonr_raw(j, v);
-
-		FAULT(c, "num_events is %.*s, but end is event %" PRIu64,
-		      raw.n > 40 ? 40 : (int)raw.n, raw.s, c->r->id);
-	} else if (!v && dft_jsonr_get(j, args, "cfg")) {
+	/* Without metadata the record may hold nothing, but then not its configuration either. */
+	if (!v && dft_jsonr_get(j, c->r->args, "cfg"))
 		FAULT(c, "end: args.num_events is missing");
-	}
-	v = dft_jsonr_get(j, args, "lost");
-	n = v ? dft_sum_counts(j, v, text, sizeof(text)) : 0;
+	/* What exactly was counted in 2025 differs between versions. */
+	if (!v || c->r->letter || (dft_jsonr_u64(j, v, &n) && n + 1 == c->r->id))
+		return;
+	raw = dft_jsonr_raw(j, v);
+	FAULT(c, "num_events is %.*s, but end is event %" PRIu64, raw.n > 40 ? 40 : (int)raw.n,
+	      raw.s, c->r->id);
+}
+
+static void check_losses(struct dft_check *c)
+{
+	static const char *const missed[] = { "undecoded", "unknown", "compat" };
+	struct dft_jsonr *j = &c->json;
+	const struct dft_jsonr_node *v = dft_jsonr_get(j, c->r->args, "lost");
+	char text[256];
+	uint64_t n = v ? dft_sum_counts(j, v, text, sizeof(text)) : 0;
+
 	if (n) {
 		dft_add_sat(&c->lost, n);
 		FAULT(c, "%" PRIu64 " lost: %s", n, text);
 	} else if (v && v->type != DFT_JSONR_OBJECT && v->type != DFT_JSONR_INT) {
 		FAULT(c, "end: args.lost is neither an object nor a number");
 	}
+	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
+		v = dft_jsonr_get(j, c->r->args, missed[i]);
+		if (v)
+			dft_add_sat(&c->missed, dft_sum_counts(j, v, NULL, 0));
+	}
+}
+
+static void check_end_record(struct dft_check *c)
+{
+
+	if (c->end_line)
+		FAULT(c, "a second end record; the first is in line %" PRIu64, c->end_line);
+	c->end_line = c->line;
+	if (!c->r->args)
+		return;
+	check_num_events(c);
+	check_losses(c);
 }
 
 static void check_life(struct dft_check *c)

@@ -22,6 +22,7 @@ struct dft_check {
 	uint64_t records;
 	uint64_t events;   /* records with an id, start and end included */
 	uint64_t lost;     /* by the end record */
+	uint64_t missed;   /* calls that the tracer saw and does not decode; no fault */
 	bool unfinished;   /* no end record */
 
 	/* State while reading one file. */
@@ -47,11 +48,5 @@ void dft_check_free(struct dft_check *c);
 
 /* Faults of the wrapping go the same way. */
 void dft_check_source_fault(void *check, const struct dft_fault *fault);
-
-/*
- * The calls that an `end` record says were lost: the sum of the numbers in `n`, whose objects may be
- * nested. Text like "read 3, write 2" goes to buf.
- */
-uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, char *buf, size_t cap);
 
 #endif

@@ -19,7 +19,8 @@ struct run {
 	bool as_json;
 	bool quiet;
 	/* Totals. */
-	uint64_t files, bad_files, faults, records, events, lost, unfinished, cut, unread;
+	uint64_t files, bad_files, faults, records, events, lost, missed;
+	uint64_t unfinished, cut, unread;
 };
 
 static const struct option options[] = {
@@ -87,6 +88,7 @@ static int print_json(struct run *r, const char *path, const struct dft_source_s
 	dft_json_u64(w, "records", r->check.records);
 	dft_json_u64(w, "events", r->check.events);
 	dft_json_u64(w, "lost", r->check.lost);
+	dft_json_u64(w, "not_decoded", r->check.missed);
 	dft_json_u64(w, "faults", f->total);
 	dft_json_array(w, "first_faults");
 	for (size_t i = 0; i < f->kept; i++)
@@ -131,6 +133,7 @@ static int read_file(struct run *r, const char *path)
 	r->records += c->records;
 	r->events += c->events;
 	dft_add_sat(&r->lost, c->lost);
+	dft_add_sat(&r->missed, c->missed);
 	r->unfinished += c->unfinished && !st.cut;
 	r->cut += st.cut;
 	if (r->as_json)
@@ -144,18 +147,21 @@ static void print_total(struct run *r)
 {
 	printf("%" PRIu64 " %s, %" PRIu64 " events: ", r->files, r->files == 1 ? "file" : "files",
 	       r->events);
-	if (!r->faults) {
-		puts("all right, nothing lost");
-		return;
-	}
-	printf("%" PRIu64 " %s in %" PRIu64 " %s", r->faults, r->faults == 1 ? "fault" : "faults",
-	       r->bad_files, r->bad_files == 1 ? "file" : "files");
+	if (!r->faults)
+		fputs("all right, nothing lost", stdout);
+	else
+		printf("%" PRIu64 " %s in %" PRIu64 " %s", r->faults,
+		       r->faults == 1 ? "fault" : "faults", r->bad_files,
+		       r->bad_files == 1 ? "file" : "files");
 	if (r->unfinished)
 		printf(", %" PRIu64 " unfinished", r->unfinished);
 	if (r->cut)
 		printf(", %" PRIu64 " cut", r->cut);
 	if (r->lost)
 		printf(", %" PRIu64 " calls lost", r->lost);
+	/* Of kinds that the tracer does not decode, such as those on sockets: told, and no fault. */
+	if (r->missed)
+		printf(", %" PRIu64 " calls not decoded", r->missed);
 	putchar('\n');
 }
 
@@ -173,6 +179,7 @@ static int print_total_json(struct run *r, uint64_t errors)
 	dft_json_u64(w, "records", r->records);
 	dft_json_u64(w, "events", r->events);
 	dft_json_u64(w, "lost", r->lost);
+	dft_json_u64(w, "not_decoded", r->missed);
 	dft_json_u64(w, "faults", r->faults);
 	dft_json_object_end(w);
 	dft_json_object_end(w);

@@ -4,22 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "check.h"
+#include "counts.h"
+#include "facts.h"
 
 /* A program's name is never long; command lines, which are SH records too, are not needed here. */
 #define TEXT_MAX 255
-
-/* What the sums need of an event's args. */
-struct facts {
-	bool has_ret, has_errno, restarted, has_file, has_other, has_size_sum, has_dur_ns;
-	bool is_pipe;
-	int64_t ret;
-	uint64_t file, other, pipe;
-	uint64_t size, image_size, size_sum, dur_ns;
-	uint64_t cnt, errors, dur_sum, dur_max, ret_sum;
-};
 
 void *dft_vec_add(struct dft_vec *v, size_t size)
 {
@@ -43,6 +33,7 @@ void dft_job_free(struct dft_job *job)
 	free(job->procs.v);
 	free(job->lost.v);
 	free(job->filtered.v);
+	free(job->missed.v);
 	free(job->hosts.v);
 	dft_strings_free(&job->strings);
 	dft_index_free(&job->op_at);
@@ -69,40 +60,6 @@ void dft_job_begin_file(struct dft_job *job)
 	job->cur_proc = 0;
 	job->unit_ns = 1000;
 	job->ended = false;
-}
-
-static const struct {
-	const char *name;
-	enum dft_dir dir;
-} dirs[] = {
-	{ "read", DFT_DIR_READ }, { "pread", DFT_DIR_READ }, { "pread64", DFT_DIR_READ },
-	{ "readv", DFT_DIR_READ }, { "preadv", DFT_DIR_READ }, { "preadv2", DFT_DIR_READ },
-	{ "preadv64", DFT_DIR_READ }, { "fread", DFT_DIR_READ }, { "recv", DFT_DIR_READ },
-	{ "recvfrom", DFT_DIR_READ }, { "recvmsg", DFT_DIR_READ },
-	{ "__read_chk", DFT_DIR_READ }, { "__pread_chk", DFT_DIR_READ },
-	{ "__pread64_chk", DFT_DIR_READ }, { "__fread_chk", DFT_DIR_READ },
-	{ "write", DFT_DIR_WRITE }, { "pwrite", DFT_DIR_WRITE }, { "pwrite64", DFT_DIR_WRITE },
-	{ "writev", DFT_DIR_WRITE }, { "pwritev", DFT_DIR_WRITE }, { "pwritev2", DFT_DIR_WRITE },
-	{ "pwritev64", DFT_DIR_WRITE }, { "fwrite", DFT_DIR_WRITE }, { "send", DFT_DIR_WRITE },
-	{ "sendto", DFT_DIR_WRITE }, { "sendmsg", DFT_DIR_WRITE },
-	{ "copy_file_range", DFT_DIR_FROM_FHASH }, { "splice", DFT_DIR_FROM_FHASH },
-	{ "sendfile", DFT_DIR_TO_FHASH }, { "sendfile64", DFT_DIR_TO_FHASH },
-};
-
-static bool is_io_cat(struct dft_str cat)
-{
-	return cat.n == 5 && (strncasecmp(cat.s, "posix", 5) == 0 ||
-			      strncasecmp(cat.s, "stdio", 5) == 0);
-}
-
-enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name)
-{
-	if (!is_io_cat(cat))
-		return DFT_DIR_NONE;
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		if (dft_str_eq(name, dirs[i].name, strlen(dirs[i].name)))
-			return dirs[i].dir;
-	return DFT_DIR_NONE;
 }
 
 static bool no_memory(struct dft_job *job)
@@ -175,6 +132,15 @@ static struct dft_proc *proc_of(struct dft_job *job, uint64_t pid)
 	return (struct dft_proc *)job->procs.v + *at - 1;
 }
 
+/* Some numbers are not of one process but of all; each process's end record repeats them. */
+static bool is_of_all(struct dft_str name)
+{
+	static const char suffix[] = "_of_all_processes";
+	size_t n = sizeof(suffix) - 1;
+
+	return name.n > n && memcmp(name.s + name.n - n, suffix, n) == 0;
+}
+
 static void add_count(struct dft_job *job, struct dft_vec *vec, struct dft_str group,
 		      struct dft_str name, uint64_t n)
 {
@@ -182,10 +148,17 @@ static void add_count(struct dft_job *job, struct dft_vec *vec, struct dft_str g
 	uint64_t key = dft_hash_bytes(dft_hash_bytes(seed, group.s, group.n), name.s, name.n);
 	struct dft_count *c;
 	bool fresh;
-	uint64_t *at = dft_index_put(&job->count_at, key, &fresh);
+	uint64_t *at;
 
+	if (!n)
+		return;
+	at = dft_index_put(&job->count_at, key, &fresh);
 	if (at && !fresh) {
-		dft_add_sat(&((struct dft_count *)vec->v + *at)->n, n);
+		c = (struct dft_count *)vec->v + *at;
+		if (!is_of_all(name))
+			dft_add_sat(&c->n, n);
+		else if (n > c->n)
+			c->n = n;
 		return;
 	}
 	c = at ? dft_vec_add(vec, sizeof(*c)) : NULL;
@@ -198,123 +171,33 @@ static void add_count(struct dft_job *job, struct dft_vec *vec, struct dft_str g
 	c->n = n;
 }
 
-/* args.lost and args.filtered: {op: n}, {class: {op: n}}, or a mere number. */
-static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct dft_jsonr_node *n)
+/* {op: n} or {class: {op: n}}; a mere number goes by the name of `what`. */
+static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct dft_jsonr_node *end,
+		       const char *what, bool grouped)
 {
-	static const struct dft_str none = { "", 0 }, calls = { "calls", 5 };
+	static const struct dft_str none = { "", 0 };
+	struct dft_str group = { what, grouped ? strlen(what) : 0 };
+	struct dft_str whole = { what, strlen(what) };
 	struct dft_jsonr *j = &job->json;
-	const struct dft_jsonr_node *k, *i;
+	const struct dft_jsonr_node *n = dft_jsonr_get(j, end, what), *k, *i;
 	uint64_t v;
 
-	if (dft_jsonr_u64(j, n, &v) && v)
-		add_count(job, vec, none, calls, v);
-	if (n->type != DFT_JSONR_OBJECT)
+	if (n && dft_jsonr_u64(j, n, &v))
+		add_count(job, vec, grouped ? whole : none, whole, v);
+	if (!n || n->type != DFT_JSONR_OBJECT)
 		return;
 	for (k = dft_jsonr_first(j, n); k; k = dft_jsonr_next(j, n, k)) {
 		const struct dft_jsonr_node *val = dft_jsonr_value(k);
 		struct dft_str key = dft_jsonr_str(j, k);
 
 		if (val->type != DFT_JSONR_OBJECT) {
-			v = dft_sum_counts(j, val, NULL, 0);
-			if (v)
-				add_count(job, vec, none, key, v);
+			add_count(job, vec, group, key, dft_sum_counts(j, val, NULL, 0));
 			continue;
 		}
-		for (i = dft_jsonr_first(j, val); i; i = dft_jsonr_next(j, val, i)) {
-			v = dft_sum_counts(j, dft_jsonr_value(i), NULL, 0);
-			if (v)
-				add_count(job, vec, key, dft_jsonr_str(j, i), v);
-		}
+		for (i = dft_jsonr_first(j, val); i; i = dft_jsonr_next(j, val, i))
+			add_count(job, vec, key, dft_jsonr_str(j, i),
+				  dft_sum_counts(j, dft_jsonr_value(i), NULL, 0));
 	}
-}
-
-/* One arg of an event. Keys are told apart by length first, because every event passes here. */
-static void take_arg(struct dft_job *job, bool old, struct facts *f, struct dft_str k,
-		     const struct dft_jsonr_node *v)
-{
-	struct dft_jsonr *j = &job->json;
-
-	switch (k.n) {
-	case 3:
-		if (memcmp(k.s, "ret", 3) == 0)
-			f->has_ret = dft_jsonr_i64(j, v, &f->ret);
-		break;
-	case 4:
-		if (memcmp(k.s, "size", 4) == 0)
-			dft_jsonr_u64(j, v, &f->size);
-		else if (memcmp(k.s, "pipe", 4) == 0)
-			f->is_pipe = true;
-		break;
-	case 5:
-		if (memcmp(k.s, "fhash", 5) == 0)
-			f->has_file = dft_hash_value(j, v, old, &f->file);
-		else if (memcmp(k.s, "errno", 5) == 0)
-			f->has_errno = true;
-		break;
-	case 6:
-		if (memcmp(k.s, "dur_ns", 6) == 0)
-			f->has_dur_ns = dft_jsonr_u64(j, v, &f->dur_ns);
-		else if (memcmp(k.s, "errors", 6) == 0)
-			dft_jsonr_u64(j, v, &f->errors);
-		break;
-	case 7:
-		if (memcmp(k.s, "dft_cnt", 7) == 0)
-			dft_jsonr_u64(j, v, &f->cnt);
-		else if (memcmp(k.s, "dur_sum", 7) == 0)
-			dft_jsonr_u64(j, v, &f->dur_sum);
-		else if (memcmp(k.s, "dur_max", 7) == 0)
-			dft_jsonr_u64(j, v, &f->dur_max);
-		else if (memcmp(k.s, "ret_sum", 7) == 0)
-			dft_jsonr_u64(j, v, &f->ret_sum);
-		break;
-	case 8:
-		if (memcmp(k.s, "size_sum", 8) == 0)
-			f->has_size_sum = dft_jsonr_u64(j, v, &f->size_sum);
-		break;
-	case 9:
-		if (memcmp(k.s, "restarted", 9) == 0)
-			f->restarted = true;
-		break;
-	case 10:
-		if (memcmp(k.s, "image_size", 10) == 0)
-			dft_jsonr_u64(j, v, &f->image_size);
-		break;
-	case 11:
-		if (memcmp(k.s, "other_fhash", 11) == 0)
-			f->has_other = dft_hash_value(j, v, old, &f->other);
-		break;
-	default:
-		break;
-	}
-}
-
-static void take_args(struct dft_job *job, const struct dft_record *r, struct facts *f)
-{
-	struct dft_jsonr *j = &job->json;
-	const struct dft_jsonr_node *k;
-
-	memset(f, 0, sizeof(*f));
-	if (!r->args)
-		return;
-	for (k = dft_jsonr_first(j, r->args); k; k = dft_jsonr_next(j, r->args, k))
-		take_arg(job, r->letter, f, dft_jsonr_str(j, k), dft_jsonr_value(k));
-}
-
-/* The reader rule for sizes: `count` is what was asked for and never counts. */
-static uint64_t bytes_of(const struct dft_op *op, const struct dft_record *r,
-			 const struct facts *f)
-{
-	uint64_t n = f->has_ret && f->ret > 0 ? (uint64_t)f->ret : 0;
-
-	if (f->has_size_sum)
-		return f->size_sum;
-	if (op->dir != DFT_DIR_NONE) {
-		/* fread and fwrite return items; nothing else with a direction has a `size`. */
-		return f->size ? dft_mul_sat(n, f->size) : n;
-	}
-	if (is_io_cat(r->cat) || memmem(r->name.s, r->name.n, "open", 4))
-		return 0;
-	return f->image_size;
 }
 
 /* One call, or several taken together. */
@@ -349,7 +232,7 @@ static void add_to_file(struct dft_job *job, uint64_t hash, enum dft_dir dir,
 		dft_add_sat(&f->written, s->bytes);
 }
 
-static void add_to_files(struct dft_job *job, enum dft_dir dir, const struct facts *f,
+static void add_to_files(struct dft_job *job, enum dft_dir dir, const struct dft_facts *f,
 			 const struct share *s)
 {
 	bool to = dir == DFT_DIR_TO_FHASH, from = dir == DFT_DIR_FROM_FHASH;
@@ -441,16 +324,11 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 	job->ended = true;
 	if (!r->args)
 		return;
-	v = dft_jsonr_get(j, r->args, "lost");
-	if (v) {
-		add_counts(job, &job->lost, v);
-		dft_add_sat(&job->lost_cnt, dft_sum_counts(j, v, NULL, 0));
-	}
-	v = dft_jsonr_get(j, r->args, "filtered");
-	if (v) {
-		add_counts(job, &job->filtered, v);
-		dft_add_sat(&job->filtered_cnt, dft_sum_counts(j, v, NULL, 0));
-	}
+	add_counts(job, &job->lost, r->args, "lost", false);
+	add_counts(job, &job->filtered, r->args, "filtered", false);
+	add_counts(job, &job->missed, r->args, "undecoded", true);
+	add_counts(job, &job->missed, r->args, "unknown", true);
+	add_counts(job, &job->missed, r->args, "compat", true);
 	v = dft_jsonr_get(j, r->args, "exit");
 	n = v ? dft_jsonr_get(j, v, "code") : NULL;
 	if (n && dft_jsonr_i64(j, n, &p->exit_val))
@@ -466,12 +344,12 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 	bool life = DFT_STR_IS(r->cat, "dftracer");
 	struct share s = { .calls = 1 };
 	struct dft_op *op;
-	struct facts f;
+	struct dft_facts f;
 	uint64_t from = dft_mul_sat(r->ts, job->unit_ns), to;
 
 	if (!p)
 		return;
-	take_args(job, r, &f);
+	dft_facts_take(&f, &job->json, r);
 	s.time_ns = s.max_ns = f.has_dur_ns ? f.dur_ns : dft_mul_sat(r->dur, job->unit_ns);
 	to = from;
 	dft_add_sat(&to, s.time_ns);
@@ -493,53 +371,73 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 	op = op_of(job, &job->ops, &job->op_at, r);
 	if (!op)
 		return;
-	s.bytes = bytes_of(op, r, &f);
+	s.bytes = dft_facts_bytes(&f, op->dir, r);
 	s.restarted = f.restarted;
-	s.errors = !f.restarted && f.has_ret && f.ret == -1 && (f.has_errno || is_io_cat(r->cat));
+	s.errors = !f.restarted && f.has_ret && f.ret == -1 && (f.has_errno || dft_is_io_cat(r->cat));
 	job->error_cnt += s.errors;
 	add_to_op(op, &s);
 	add_to_files(job, op->dir, &f, &s);
 	if (r->args && f.has_ret && f.ret == 0 && DFT_STR_IS(r->name, "execve") &&
-	    is_io_cat(r->cat))
+	    dft_is_io_cat(r->cat))
 		set_program(job, p, r);
+}
+
+/*
+ * Tallies of pipes are of a "file" named pipe:[N], as /proc shows it, or say args.pipe. Returns
+ * whether this is one, with a number that tells the pipes apart.
+ */
+static bool is_pipe(struct dft_job *job, const struct dft_record *r, const struct dft_facts *f,
+		    uint64_t *which)
+{
+	const struct dft_jsonr_node *v;
+	struct dft_str s;
+	uint64_t *at;
+
+	if (f->is_pipe) {
+		v = dft_jsonr_get(&job->json, r->args, "pipe");
+		s = dft_jsonr_raw(&job->json, v);
+		*which = dft_hash_bytes(0, s.s, s.n);
+		return true;
+	}
+	at = f->has_file ? dft_index_get(&job->file_at, f->file) : NULL;
+	if (!at)
+		return false;
+	s = dft_strings_at(&job->strings, ((struct dft_file *)job->files.v + *at)->name);
+	*which = f->file;
+	return s.n > 6 && memcmp(s.s, "pipe:[", 6) == 0;
 }
 
 /* A row that stands for many calls: a tally of a pipe, or of calls without events of their own. */
 static void take_aggregate(struct dft_job *job, const struct dft_record *r)
 {
-	struct dft_proc *p = proc_of(job, r->pid);
 	struct share s = { 0 };
 	struct dft_op *op;
-	struct facts f;
-	bool fresh;
+	struct dft_facts f;
+	uint64_t which = 0;
+	bool fresh, pipe;
 
-	if (!p)
+	/* So that the process is known even if it has nothing else. */
+	if (!proc_of(job, r->pid))
 		return;
-	take_args(job, r, &f);
+	dft_facts_take(&f, &job->json, r);
 	s.calls = f.cnt ? f.cnt : 1;
 	s.errors = f.errors;
 	s.time_ns = dft_mul_sat(f.dur_sum, job->unit_ns);
 	s.max_ns = dft_mul_sat(f.dur_max, job->unit_ns);
-	op = f.is_pipe ? op_of(job, &job->pipes, &job->pipe_at, r) :
-			 op_of(job, &job->ops, &job->op_at, r);
+	pipe = is_pipe(job, r, &f, &which);
+	op = pipe ? op_of(job, &job->pipes, &job->pipe_at, r) :
+		    op_of(job, &job->ops, &job->op_at, r);
 	if (!op)
 		return;
-	s.bytes = f.ret_sum ? f.ret_sum : bytes_of(op, r, &f);
+	s.bytes = f.ret_sum ? f.ret_sum : dft_facts_bytes(&f, op->dir, r);
 	add_to_op(op, &s);
-	if (!f.is_pipe) {
+	if (!pipe) {
 		dft_add_sat(&job->error_cnt, s.errors);
 		add_to_files(job, op->dir, &f, &s);
-		return;
-	}
-	/* Told apart by the text of args.pipe, whatever it is. */
-	{
-		const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, r->args, "pipe");
-		struct dft_str raw = dft_jsonr_raw(&job->json, v);
-
-		if (!dft_index_put(&job->pipe_ids, dft_hash_bytes(0, raw.s, raw.n), &fresh))
-			no_memory(job);
-		else
-			job->pipe_cnt += fresh;
+	} else if (dft_index_put(&job->pipe_ids, which, &fresh)) {
+		job->pipe_cnt += fresh;
+	} else {
+		no_memory(job);
 	}
 }
 

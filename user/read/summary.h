@@ -11,19 +11,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "facts.h"
 #include "jsonr.h"
 #include "record.h"
 #include "source.h"
 #include "tables.h"
-
-/* Which way the bytes go that `ret` counts; BOTH: from one file to another. */
-enum dft_dir {
-	DFT_DIR_NONE = 0,
-	DFT_DIR_READ,
-	DFT_DIR_WRITE,
-	DFT_DIR_FROM_FHASH, /* read from args.fhash, written to args.other_fhash */
-	DFT_DIR_TO_FHASH,
-};
 
 struct dft_op {
 	uint64_t name, cat; /* in job->strings */
@@ -72,12 +64,14 @@ struct dft_job {
 	struct dft_vec procs;    /* of struct dft_proc */
 	struct dft_vec lost;     /* of struct dft_count */
 	struct dft_vec filtered; /* of struct dft_count */
+	struct dft_vec missed;   /* of struct dft_count: calls that the tracer does not decode */
 	struct dft_vec hosts;    /* of struct dft_count; group is unused */
 	struct dft_strings strings;
 	uint64_t records, events, counters, others;
 	uint64_t first_ns, last_ns;
 	uint64_t pipe_cnt; /* distinct pipes */
-	uint64_t lost_cnt, filtered_cnt, error_cnt;
+	uint64_t error_cnt;
+	uint64_t lost_cnt, filtered_cnt, missed_cnt; /* sums of the vectors; see dft_job_sort() */
 
 	struct dft_index op_at, pipe_at, file_at, count_at, pipe_ids, programs;
 
@@ -120,8 +114,5 @@ void dft_job_sort(struct dft_job *job);
 
 /* An array of `size`-byte elements, grown by one zeroed element; NULL when memory is short. */
 void *dft_vec_add(struct dft_vec *v, size_t size);
-
-/* The direction of a call by its name and category; what readers of the format take for I/O. */
-enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name);
 
 #endif

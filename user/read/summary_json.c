@@ -146,6 +146,8 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 	put_counts(&w, job, "lost", &job->lost);
 	dft_json_u64(&w, "filtered_calls", job->filtered_cnt);
 	put_counts(&w, job, "filtered", &job->filtered);
+	dft_json_u64(&w, "not_decoded_calls", job->missed_cnt);
+	put_counts(&w, job, "not_decoded", &job->missed);
 	dft_json_object_end(&w);
 	dft_buf_putc(&buf, '\n');
 	err = dft_out_buf(&buf, f);

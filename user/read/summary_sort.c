@@ -83,6 +83,16 @@ static void sort(struct dft_job *job, struct dft_vec *v, size_t size,
 		qsort_r(v->v, v->n, size, cmp, job);
 }
 
+static uint64_t sum(const struct dft_vec *counts)
+{
+	const struct dft_count *c = counts->v;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < counts->n; i++)
+		dft_add_sat(&n, c[i].n);
+	return n;
+}
+
 void dft_job_sort(struct dft_job *job)
 {
 	struct dft_file *files = job->files.v;
@@ -99,5 +109,9 @@ void dft_job_sort(struct dft_job *job)
 	sort(job, &job->procs, sizeof(struct dft_proc), cmp_procs);
 	sort(job, &job->lost, sizeof(struct dft_count), cmp_counts);
 	sort(job, &job->filtered, sizeof(struct dft_count), cmp_counts);
+	sort(job, &job->missed, sizeof(struct dft_count), cmp_counts);
+	job->lost_cnt = sum(&job->lost);
+	job->filtered_cnt = sum(&job->filtered);
+	job->missed_cnt = sum(&job->missed);
 	sort(job, &job->hosts, sizeof(struct dft_count), cmp_counts);
 }

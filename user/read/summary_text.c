@@ -156,17 +156,23 @@ static int put_procs(FILE *f, const struct dft_job *job, uint64_t top)
 	return dft_table_print(&t, f);
 }
 
-static int put_counts(FILE *f, const struct dft_job *job, const struct dft_vec *counts)
+static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint64_t sum,
+		      const struct dft_vec *counts)
 {
 	const struct dft_count *c = counts->v;
 	char a[CELL_SZ];
 	struct dft_table t;
 
+	if (!counts->n)
+		return 0;
+	fprintf(f, "\n%s: ", what);
+	plural(f, sum, "call", "calls");
+	fputc('\n', f);
 	dft_table_init(&t, "rll");
 	for (size_t i = 0; i < counts->n; i++, c++) {
 		dft_table_add(&t, "%" PRIu64, c->n);
 		dft_table_add(&t, "%s", name_at(job, c->name, a, sizeof(a)));
-		dft_table_add(&t, "%s", name_at(job, c->group, a, sizeof(a)));
+		dft_table_add(&t, "%s", c->group ? name_at(job, c->group, a, sizeof(a)) : "-");
 	}
 	return dft_table_print(&t, f);
 }
@@ -189,13 +195,11 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 		fputc('\n', f);
 		err = put_ops(f, job, &job->pipes);
 	}
-	if (!err && job->lost.n) {
-		fprintf(f, "\nLost: %" PRIu64 " calls\n", job->lost_cnt);
-		err = put_counts(f, job, &job->lost);
-	}
-	if (!err && job->filtered.n) {
-		fprintf(f, "\nFiltered, not traced: %" PRIu64 " calls\n", job->filtered_cnt);
-		err = put_counts(f, job, &job->filtered);
-	}
+	if (!err)
+		err = put_counts(f, job, "Lost", job->lost_cnt, &job->lost);
+	if (!err)
+		err = put_counts(f, job, "Filtered, not traced", job->filtered_cnt, &job->filtered);
+	if (!err)
+		err = put_counts(f, job, "Not decoded", job->missed_cnt, &job->missed);
 	return err;
 }

@@ -30,7 +30,7 @@ struct dft_tracer {
 	unsigned int left;      /* of the budget */
 	int stopped;            /* what the callback returned */
 	unsigned int names_sent;
-	bool excluding;
+	struct bpf_program *enter, *exit; /* of the variant that loads */
 };
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -62,16 +62,40 @@ static int on_record(void *ctx, void *data, size_t size)
 	return --tracer->left ? 0 : -EAGAIN;
 }
 
-static void set_knobs(struct dft_tracer *tracer, const struct dft_config *cfg)
+static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config *cfg)
 {
-	struct dftrace_bpf__rodata *knobs = tracer->skel->rodata;
-
 	knobs->dft_knob_all = cfg->all;
 	knobs->dft_knob_follow = cfg->follow;
 	knobs->dft_knob_all_files = cfg->all_files;
 	knobs->dft_knob_verdicts = cfg->include.n || cfg->exclude.n;
 	knobs->dft_knob_self = (uint32_t)getpid();
-	tracer->excluding = knobs->dft_knob_verdicts;
+}
+
+/*
+ * Opens and loads one variant of the programs; `cast` is the faster one, which kernels before 6.2
+ * cannot load. 0 or -errno.
+ */
+static int load(struct dft_tracer *tracer, const struct dft_config *cfg, bool cast)
+{
+	struct dftrace_bpf *skel = dftrace_bpf__open();
+	int err;
+
+	if (!skel)
+		return -errno;
+	tracer->skel = skel;
+	set_knobs(skel->rodata, cfg);
+	tracer->enter = cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
+	tracer->exit = cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
+	bpf_program__set_autoload(tracer->enter, true);
+	bpf_program__set_autoload(tracer->exit, true);
+	err = bpf_map__set_max_entries(skel->maps.ring, cfg->ring_sz);
+	if (!err)
+		err = dftrace_bpf__load(skel);
+	if (err) {
+		dftrace_bpf__destroy(skel);
+		tracer->skel = NULL;
+	}
+	return err;
 }
 
 struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx)
@@ -86,16 +110,12 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	tracer->fn = fn;
 	tracer->ctx = ctx;
 	libbpf_set_print(print_libbpf);
-	tracer->skel = dftrace_bpf__open();
-	if (!tracer->skel) {
-		dft_probe_explain("opening the BPF programs", -errno);
-		goto failed;
+	err = load(tracer, cfg, true);
+	if (err) {
+		dft_verbose("programs with bpf_rdonly_cast() do not load (%s): using those without",
+			    strerror(-err));
+		err = load(tracer, cfg, false);
 	}
-	set_knobs(tracer, cfg);
-	bpf_program__set_autoattach(tracer->skel->progs.proc_mark, false);
-	err = bpf_map__set_max_entries(tracer->skel->maps.ring, cfg->ring_sz);
-	if (!err)
-		err = dftrace_bpf__load(tracer->skel);
 	if (err) {
 		dft_probe_explain("loading the BPF programs", err);
 		goto failed;
@@ -159,8 +179,7 @@ int dft_tracer_attach(struct dft_tracer *tracer)
 	/* Birth and death before the calls, so that no thread escapes in between. */
 	struct bpf_program *progs[] = {
 		tracer->skel->progs.proc_exit, tracer->skel->progs.proc_exec,
-		tracer->skel->progs.proc_fork, tracer->skel->progs.io_sys_exit,
-		tracer->skel->progs.io_sys_enter,
+		tracer->skel->progs.proc_fork, tracer->exit, tracer->enter,
 	};
 	int err;
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What an event says about itself in its args, by the rules that readers of the format follow. */
+#ifndef DFT_FACTS_H
+#define DFT_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "jsonr.h"
+#include "record.h"
+
+/* Which way the bytes go that `ret` counts. */
+enum dft_dir {
+	DFT_DIR_NONE = 0,
+	DFT_DIR_READ,
+	DFT_DIR_WRITE,
+	DFT_DIR_FROM_FHASH, /* read from args.fhash, written to args.other_fhash */
+	DFT_DIR_TO_FHASH,
+};
+
+/* What is there has_...; the others are 0 when absent. */
+struct dft_facts {
+	bool has_ret, has_errno, restarted, has_file, has_other, has_size_sum, has_dur_ns;
+	bool is_pipe;
+	int64_t ret;
+	uint64_t file, other, pipe;
+	uint64_t size, image_size, size_sum, dur_ns;
+	uint64_t cnt, errors, dur_sum, dur_max, ret_sum;
+};
+
+void dft_facts_take(struct dft_facts *f, struct dft_jsonr *j, const struct dft_record *r);
+
+/* Categories whose calls return bytes: POSIX and STDIO, in any case. */
+bool dft_is_io_cat(struct dft_str cat);
+
+/* The direction of a call by its category and name. */
+enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name);
+
+/* The bytes moved: what was returned, or what the record says, never what was asked for. */
+uint64_t dft_facts_bytes(const struct dft_facts *f, enum dft_dir dir, const struct dft_record *r);
+
+#endif
