@@ -52,6 +52,14 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
 	$(CLANG) $(BPF_FLAGS) $(DEPS) -c $< -o $@
 	$(STRIP) -g $@
 
+# The other processor's objects are not linked here, but they must always compile.
+OTHER_ARCH := $(if $(filter x86,$(ARCH)),arm64,x86)
+OTHER_OBJ  := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf-$(OTHER_ARCH)/%.bpf.o,$(BPF_SRC))
+
+$(BUILD)/bpf-$(OTHER_ARCH)/%.bpf.o: bpf/%.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) $(subst $(ARCH),$(OTHER_ARCH),$(BPF_FLAGS)) $(DEPS) -c $< -o $@
+
 $(BUILD)/dftrace.bpf.o: $(BPF_OBJ)
 	$(BPFTOOL) gen object $@ $^
 
@@ -114,7 +122,7 @@ $(BUILD)/tests/progs/%: tests/progs/%.c
 		$$(sed -n 's,^// CFLAGS: ,,p' $<) $(DEPS) -MF $@.d $< -o $@ \
 		$$(sed -n 's,^// LDFLAGS: ,,p' $<) -lpthread
 
-tests-build: all $(UNIT) $(REPLAY) $(PROGS) $(GOLDEN) ## build everything that tests need
+tests-build: all $(OTHER_OBJ) $(UNIT) $(REPLAY) $(PROGS) $(GOLDEN) ## build everything that tests need
 
 setup: ## install the distribution packages that are missing (root)
 	scripts/setup

@@ -204,7 +204,7 @@ struct dft_rec_proc {
 	__u8 pad[3];
 	__u32 pid;
 	__u32 ppid;
-	__u32 tid;
+	__u32 maker;    /* FORK: the process that called fork, which CLONE_PARENT tells from ppid */
 	__u64 ts_ns;
 	__u64 start_ns; /* CLOCK_BOOTTIME of birth: pid and this identify a process */
 	__u64 cwd;      /* name id */
@@ -274,8 +274,7 @@ struct dft_tally {
 enum dft_counter {
 	DFT_COUNTER_TALLY_FULL = 0,
 	DFT_COUNTER_SCRATCH_BUSY = 1,
-	DFT_COUNTER_TARGET_FULL = 2,
-	DFT_COUNTER_MAX = 4,
+	DFT_COUNTER_MAX = 2,
 };
 
 /* ---- maps written by user space ---------------------------------------------------------- */

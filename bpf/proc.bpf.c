@@ -18,7 +18,6 @@ ALWAYS_INLINE void proc_fill(struct dft_rec_proc *rec, __u8 type, struct task_st
 	__builtin_memset(rec, 0, sizeof(*rec));
 	rec->type = type;
 	rec->pid = t->pid;
-	rec->tid = task->pid;
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	rec->ts_ns = bpf_ktime_get_ns();
 	rec->start_ns = t->start_ns;
@@ -90,6 +89,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	if (child->tgid == tgid)
 		return 0;
 	proc_fill(&rec, DFT_REC_FORK, child, t);
+	rec.maker = tgid;
 	if (!place_cwd(&place, child))
 		rec.cwd = dft_name(t, &place);
 	if (dft_emit(&rec, sizeof(rec)))

@@ -44,6 +44,8 @@ enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name)
 static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct dft_str k,
 		     const struct dft_jsonr_node *v)
 {
+	uint64_t n;
+
 	switch (k.n) {
 	case 3:
 		if (memcmp(k.s, "ret", 3) == 0)
@@ -83,7 +85,7 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 		break;
 	case 9:
 		if (memcmp(k.s, "restarted", 9) == 0)
-			f->restarted = true;
+			f->restarted = dft_jsonr_u64(j, v, &n) && n;
 		break;
 	case 10:
 		if (memcmp(k.s, "image_size", 10) == 0)

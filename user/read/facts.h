@@ -18,12 +18,12 @@ enum dft_dir {
 	DFT_DIR_TO_FHASH,
 };
 
-/* What is there has_...; the others are 0 when absent. */
+/* Where 0 means something of its own, has_ tells whether the arg was there and of the right type. */
 struct dft_facts {
 	bool has_ret, has_errno, restarted, has_file, has_other, has_size_sum, has_dur_ns;
-	bool is_pipe;
+	bool is_pipe; /* it names a pipe in args.pipe */
 	int64_t ret;
-	uint64_t file, other, pipe;
+	uint64_t file, other;
 	uint64_t size, image_size, size_sum, dur_ns;
 	uint64_t cnt, errors, dur_sum, dur_max, ret_sum;
 };

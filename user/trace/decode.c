@@ -140,7 +140,7 @@ static struct dft_proc *proc_of(struct dft_engine *engine, uint32_t pid, uint64_
 static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 {
 	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
-	struct dft_proc *parent = dft_procs_get(&engine->procs, rec->ppid);
+	struct dft_proc *maker = dft_procs_get(&engine->procs, rec->maker);
 	int err;
 
 	if (proc && proc->start_ns == rec->start_ns)
@@ -158,13 +158,13 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 	err = set_cwd(engine, proc, rec->cwd);
 	if (!err)
 		err = set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
-	if (!err && rec->type == DFT_REC_FORK && parent) {
-		/* A new process still runs the image of its parent. */
-		err = dft_proc_set(&proc->cmd, &proc->cmd_len, parent->cmd, parent->cmd_len);
-		proc->cmd_full = parent->cmd_full;
-		if (!err && parent->program)
-			err = dft_proc_set(&proc->program, NULL, parent->program,
-					   strlen(parent->program));
+	if (!err && rec->type == DFT_REC_FORK && maker) {
+		/* A new process still runs the image of the one that made it. */
+		err = dft_proc_set(&proc->cmd, &proc->cmd_len, maker->cmd, maker->cmd_len);
+		proc->cmd_full = maker->cmd_full;
+		if (!err && maker->program)
+			err = dft_proc_set(&proc->program, NULL, maker->program,
+					   strlen(maker->program));
 	} else if (!err) {
 		err = describe(engine, proc);
 	}

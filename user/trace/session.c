@@ -330,10 +330,10 @@ static void sweep(struct session *s)
 	size_t at = 0, n = 0;
 
 	while (n < 64 && (slot = dft_map_next(&s->engine.procs.live, &at))) {
-		uint32_t pid = ((struct dft_proc *)slot->value)->pid;
+		const struct dft_proc *proc = slot->value;
 
-		if (dft_target_is_gone(pid))
-			gone[n++] = pid;
+		if (dft_target_is_gone(proc->pid, proc->start_ns))
+			gone[n++] = proc->pid;
 	}
 	if (!n)
 		return;
@@ -357,18 +357,32 @@ static void human(char *text, size_t cap, uint64_t bytes)
 	snprintf(text, cap, i ? "%.1f %s" : "%.0f %s", value, units[i]);
 }
 
+/* Sums what is lost of the living; the ends of the others have been counted already. */
+static int add_lost(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value)
+{
+	uint64_t *lost = ctx;
+
+	if (key->kind == DFT_TALLY_LOST || key->kind == DFT_TALLY_RECORD ||
+	    key->kind == DFT_TALLY_TASK)
+		*lost += value->calls;
+	return 0;
+}
+
 static void live_line(struct session *s, bool last)
 {
+	uint64_t lost = s->engine.lost;
 	char bytes[32], line[160];
 	int n;
 
 	if (s->cfg->quiet || !isatty(STDERR_FILENO))
 		return;
+	if (!last)
+		fail(s, dft_tracer_tallies(s->tracer, add_lost, &lost));
 	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
 	n = last ? snprintf(line, sizeof(line), "\r\033[K") :
 		   snprintf(line, sizeof(line),
 			    "\r\033[K%" PRIu64 " events, %zu processes, %s written, %" PRIu64 " lost",
-			    s->engine.events, s->engine.procs.live.len, bytes, s->engine.lost);
+			    s->engine.events, s->engine.procs.live.len, bytes, lost);
 	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
 		dft_verbose("live line: %s", strerror(errno));
 }

@@ -36,7 +36,7 @@ struct block {
 
 struct dft_sink {
 	char *dir;
-	bool dir_given;
+	bool dir_given, dir_made;
 	int dir_fd;
 	const struct dft_identity *id;
 	struct libdeflate_compressor *compressor;
@@ -75,7 +75,9 @@ static int take_identity(const struct dft_identity *id)
 
 static int open_dir(struct dft_sink *sink)
 {
-	if (mkdir(sink->dir, 0700) && (errno != EEXIST || !sink->dir_given))
+	if (!mkdir(sink->dir, 0700))
+		sink->dir_made = true;
+	else if (errno != EEXIST || !sink->dir_given)
 		return -errno;
 	sink->dir_fd = open(sink->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sink->dir_fd < 0)
@@ -240,6 +242,9 @@ static void *writer(void *arg)
 		free(block->data);
 		free(block);
 	}
+	/* Nothing was traced, for CMD could not be run: leave nothing behind. */
+	if (sink->dir_made && !sink->written && rmdir(sink->dir) && errno != ENOTEMPTY)
+		dft_verbose("%s: %s", sink->dir, strerror(errno));
 	return NULL;
 }
 

@@ -111,19 +111,34 @@ void dft_target_describe(uint32_t pid, struct dft_described *out)
 	free(exe);
 }
 
-bool dft_target_is_gone(uint32_t pid)
+/*
+ * Fields of /proc/PID/stat behind the name, which may hold blanks and parentheses itself: state,
+ * then 17 others, num_threads, itrealvalue, starttime.
+ */
+bool dft_target_is_gone(uint32_t pid, uint64_t start_ns)
 {
-	struct dft_buf status = DFT_BUF_INIT;
-	int err = read_status(pid, &status);
-	bool gone = err == -ENOENT || err == -ESRCH;
+	struct dft_buf stat = DFT_BUF_INIT;
+	unsigned long long started = 0;
+	long threads = 0, hz = sysconf(_SC_CLK_TCK);
+	const char *rest;
+	char path[64], state = 0;
+	bool gone;
+	int err;
 
-	if (!err) {
-		const char *state = strstr(status.data, "\nState:\t");
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	err = read_file(path, &stat);
+	dft_buf_putc(&stat, '\0');
+	gone = err == -ENOENT || err == -ESRCH;
+	rest = err || stat.failed ? NULL : strrchr(stat.data, ')');
+	if (rest && hz > 0 &&
+	    sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
+			 "%*d %llu", &state, &threads, &started) == 3) {
+		uint64_t ticks = start_ns / (1000000000u / (uint64_t)hz);
 
 		/* A leader that ended before its other threads is a zombie, and the process lives. */
-		gone = state && (state[8] == 'Z' || state[8] == 'X') &&
-		       status_field(status.data, "\nThreads:") <= 1;
+		gone = ((state == 'Z' || state == 'X') && threads <= 1) ||
+		       (start_ns && started != ticks);
 	}
-	dft_buf_free(&status);
+	dft_buf_free(&stat);
 	return gone;
 }

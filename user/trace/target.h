@@ -12,7 +12,10 @@
 int dft_target_check(pid_t pid);
 /* Fills what is known; strings that cannot be had stay NULL. The caller frees them. */
 void dft_target_describe(uint32_t pid, struct dft_described *out);
-/* The process is gone, or a zombie. */
-bool dft_target_is_gone(uint32_t pid);
+/*
+ * The process born at `start_ns` (CLOCK_BOOTTIME, 0 = not known) is gone or a zombie; another may
+ * have its pid.
+ */
+bool dft_target_is_gone(uint32_t pid, uint64_t start_ns);
 
 #endif
