@@ -109,11 +109,11 @@ $(BUILD)/tests/golden/%: tests/golden/%.c $(SAN_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -MF $@.d $< -o $@ $(SAN_LIB) $(TEST_LIBS)
 
-# The fuzz target with a main() that runs it over the files it is given.
-$(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay_main.c $(SAN_LIB)
+# The fuzz target with a main() that runs it over the corpus.
+$(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c $(SAN_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -MF $@.d $< tests/fuzz/replay_main.c -o $@ \
-		$(SAN_LIB) $(TEST_LIBS)
+	$(CC) $(CFLAGS_ALL) -DDFT_FUZZ_REPLAY -O1 $(SAN) $(DEPS) -MF $@.d $< -o $@ $(SAN_LIB) \
+		$(TEST_LIBS)
 
 # Test programs may ask for flags of their own in a line `// CFLAGS: ...` or `// LDFLAGS: ...`.
 $(BUILD)/tests/progs/%: tests/progs/%.c

@@ -290,7 +290,7 @@ def good_tallies_and_entities(tmp):
 
 @test
 def good_2025(tmp):
-    """The older dialect: letters, numbered metadata, decimal hashes, an array, commas, no newline."""
+    """The older dialect: letters, numbered metadata, decimal hashes, an array with commas."""
     def old_hash(name):
         return int("".join(f"{b >> 4:x}" for b in hashlib.md5(name.encode()).digest()), 16)
 
@@ -385,7 +385,8 @@ rule("fh_without_name", lambda r: next(x for x in r if x["args"].get("name") == 
 rule("fh_twice", lambda r: r.insert(len(r) - 1, next(x for x in r if x["name"] == "FH")),
      "was introduced before")
 rule("fh_late", lambda r: r.insert(len(r) - 1, r.pop(next(
-     i for i, x in enumerate(r) if x["args"].get("name") == "/data/out"))), "no FH record before it")
+     i for i, x in enumerate(r) if x["args"].get("name") == "/data/out"))),
+     "no FH record before it")
 rule("id_gap", lambda r: r.remove(first(r, "pwrite")), r"id is \d+, expected \d+")
 rule("id_repeated", lambda r: first(r, "close").update(id=first(r, "close")["id"] - 1),
      r"id is \d+, expected \d+", False)
@@ -408,8 +409,8 @@ rule("not_utf8", lambda r: r.insert(9, b'{"name":"\xff"}'), "^line 10: .*not UTF
 rule("raw_control", lambda r: r.insert(9, b'{"name":"\x01"}'), "^line 10: .*control character")
 rule("lone_surrogate", lambda r: r.insert(9, b'{"name":"\\ud800"}'), "^line 10: .*surrogate")
 rule("deep", lambda r: r.insert(9, b"[" * 100000), "^line 10: .*nested too deeply")
-rule("duplicate_key", lambda r: r.insert(9, dumps(r[2]).replace('"ph":4', '"ph":4,"ph":4').encode()),
-     'key "ph" twice', False)
+rule("duplicate_key", lambda r: r.insert(9, dumps(r[2]).replace('"ph":4', '"ph":4,"ph":4')
+     .encode()), 'key "ph" twice', False)
 rule("duplicate_escaped", lambda r: r.insert(9, dumps(r[2]).replace('"ph":4', r'"ph":4,"p\u0068":4')
      .encode()), 'key "ph" twice', False)
 rule("duplicate_of_many", lambda r: r.insert(9, dumps(r[2]).replace('"ph":4', '"ph":4,' + ",".join(
@@ -603,8 +604,8 @@ def summary_numbers(tmp):
     r = run("summary", "--json", tmp, rc=0)
     equal(r.err, "")
     s = r.json()
-    got = {(o["name"], o["cat"]): {k: o[k] for k in ("calls", "errors", "restarted", "bytes",
-                                                      "time_ns", "max_ns")} for o in s["operations"]}
+    keys = ("calls", "errors", "restarted", "bytes", "time_ns", "max_ns")
+    got = {(o["name"], o["cat"]): {k: o[k] for k in keys} for o in s["operations"]}
     equal(got, expected_ops([a, b]))
     for o in s["operations"]:
         equal(o["mean_ns"], o["time_ns"] // o["calls"])
@@ -670,8 +671,8 @@ def summary_exec_exit_loss(tmp):
           (7, [{"class": "compat", "name": "compat", "calls": 2},
                {"class": "undecoded", "name": "sendto", "calls": 5}]))
     text = run("summary", tmp, rc=0).out
-    for part in ("signal 11", "Not decoded: 7 calls", "INCOMPLETE: 3 calls lost", "Filtered, not traced: 7 calls",
-                 "Pipes: 2 pipes"):
+    for part in ("signal 11", "Not decoded: 7 calls", "INCOMPLETE: 3 calls lost",
+                 "Filtered, not traced: 7 calls", "Pipes: 2 pipes"):
         check(part in text, f"{part!r} not in {text!r}")
 
 
@@ -761,7 +762,8 @@ def summary_top(tmp):
 
 @test
 def help_and_version(tmp):
-    version = re.search(r'DFT_VERSION "([^"]+)"', (ROOT / "user/lib/version.h").read_text()).group(1)
+    header = (ROOT / "user/lib/version.h").read_text()
+    version = re.search(r'DFT_VERSION "([^"]+)"', header).group(1)
     for args in (["--version"], ["-V"]):
         equal(run(*args, rc=0).out, f"dftrace {version}\n")
     for args in (["--help"], ["-h"], ["check", "--help"], ["summary", "-h"]):

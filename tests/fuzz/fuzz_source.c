@@ -39,7 +39,7 @@ static void read_all(struct dft_source *src, const uint8_t *data, size_t size, c
 
 	dft_check_begin(&check);
 	dft_job_begin_file(job);
-	must(dft_source_open_fd(src, file_of(data, size), name, dft_check_source_fault, &check) == 0);
+	must(!dft_source_open_fd(src, file_of(data, size), name, dft_check_source_fault, &check));
 	while (dft_source_next(src, &line) == 1) {
 		lines++;
 		dft_source_stat(src, &st);

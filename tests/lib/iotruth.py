@@ -111,8 +111,9 @@ class Classes:
 # ---- the calls -------------------------------------------------------------------------------
 
 # A call's place of its file: ("fd", i), ("path", i), ("at", directory, path), ("none",);
-# "open" for calls that return a descriptor of what they name.
-FD, PATH, AT, NONE, OPEN = "fd", "path", "at", "none", "open"
+# "open" for calls that return a descriptor of what they name; ("fds", i, j) for those between two:
+# they are kept when one of the two files is.
+FD, PATH, AT, NONE, OPEN, FDS = "fd", "path", "at", "none", "open", "fds"
 
 TABLE = {
     # name: (event, place)
@@ -145,26 +146,26 @@ TABLE = {
     "renameat2": ("rename", ("two", AT, 0, 1, 2, 3)),
     "link": ("link", ("two", PATH, 0, 1)), "linkat": ("link", ("two", AT, 0, 1, 2, 3)),
     "symlink": ("symlink", (PATH, 1)), "symlinkat": ("symlink", (AT, 1, 2)),
-    "readlink": ("readlink", (PATH, 0)), "readlinkat": ("readlink", (AT, 0, 1)),
+    "readlink": ("readlink", (PATH, 0)), "readlinkat": ("readlink", ("empty", 0, 1)),
     "mkdir": ("mkdir", (PATH, 0)), "mkdirat": ("mkdir", (AT, 0, 1)),
     "mknod": ("mknod", (PATH, 0)), "mknodat": ("mknod", (AT, 0, 1)),
     "chmod": ("chmod", (PATH, 0)), "fchmod": ("fchmod", (FD, 0)),
     "fchmodat": ("chmod", (AT, 0, 1)), "fchmodat2": ("chmod", ("flags", 0, 1, 3)),
     "chown": ("chown", (PATH, 0)), "lchown": ("lchown", (PATH, 0)), "fchown": ("fchown", (FD, 0)),
     "fchownat": ("chown", ("chown", 0, 1, 4)),
-    "utimensat": ("utime", ("flags", 0, 1, 3)), "futimesat": ("utime", (AT, 0, 1)),
+    "utimensat": ("utime", ("flags", 0, 1, 3)), "futimesat": ("utime", ("flags", 0, 1, 3)),
     "utimes": ("utime", (PATH, 0)), "utime": ("utime", (PATH, 0)),
     "getdents": ("readdir", (FD, 0)), "getdents64": ("readdir", (FD, 0)),
     "chdir": ("chdir", (PATH, 0)), "fchdir": ("fchdir", (FD, 0)), "chroot": ("chroot", (PATH, 0)),
     "dup": ("dup", (FD, 0)), "dup2": ("dup2", (FD, 0)), "dup3": ("dup3", (FD, 0)),
     "fcntl": ("fcntl", (FD, 0)), "flock": ("flock", (FD, 0)),
     "mmap": ("mmap", (FD, 4)), "msync": ("msync", (NONE,)),
-    "sendfile": ("sendfile", (FD, 0)), "copy_file_range": ("copy_file_range", (FD, 0)),
-    "splice": ("splice", (FD, 0)), "tee": ("tee", (FD, 0)),
+    "sendfile": ("sendfile", (FDS, 0, 1)), "copy_file_range": ("copy_file_range", (FDS, 0, 2)),
+    "splice": ("splice", (FDS, 0, 2)), "tee": ("tee", (FDS, 0, 1)),
     "fadvise64": ("posix_fadvise", (FD, 0)), "readahead": ("readahead", (FD, 0)),
     "statfs": ("statvfs", (PATH, 0)), "fstatfs": ("fstatvfs", (FD, 0)),
     "ioctl": ("ioctl", (FD, 0)),
-    "execve": ("execve", (PATH, 0)), "execveat": ("execve", (AT, 0, 1)),
+    "execve": ("execve", (PATH, 0)), "execveat": ("execve", ("empty", 0, 1)),
     "fork": ("fork", (NONE,)), "vfork": ("fork", (NONE,)),
     "clone": ("fork", (NONE,)), "clone3": ("fork", (NONE,)),
     "wait4": ("wait", (NONE,)), "waitid": ("wait", (NONE,)),
@@ -249,9 +250,19 @@ class Truth:
         if kind == FD:
             d = call.fd(place[1])
             item.file, item.cls = d.name if d else None, self.classes.of(d)
+        elif kind == FDS:
+            d, other = call.fd(place[1]), call.fd(place[2])
+            item.file, item.cls = d.name if d else None, self.classes.of(d)
+            if not item.kept and self.classes.of(other) == "":
+                item.cls = ""
+        elif kind == "empty" and call.string(place[2]) == b"":  # means the descriptor itself
+            d = call.fd(place[1])
+            item.file = d.name
+            if item.event != "execve":  # never filtered: what a process is, depends on it
+                item.cls = self.classes.of(d)
         elif kind == PATH:
             item.file = self._join(call.cwd, call.string(place[1]))
-        elif kind == AT:
+        elif kind in (AT, "empty"):
             item.file = self._at(call, place[1], place[2])
         elif kind == OPEN:
             if call.ret_fd is not None:
@@ -265,12 +276,16 @@ class Truth:
             else:
                 item.file = self._at(call, place[2], place[3])
                 item.file2 = self._at(call, place[4], place[5])
+                if call.name == "linkat" and call.has(4, b"AT_EMPTY_PATH") and \
+                        call.string(1) == b"":
+                    d = call.fd(0)
+                    item.file, item.cls = d.name, self.classes.of(d)
         else:
             base, path, flags = place[1:]
             name = call.string(path)
             null = call.arg(path) == b"NULL"
             itself = (call.has(flags, b"AT_EMPTY_PATH") and (name == b"" or null)) or \
-                (null and call.name in ("utimensat", "newfstatat", "statx"))
+                (null and call.name in ("utimensat", "futimesat", "newfstatat", "statx"))
             nofollow = call.has(flags, b"AT_SYMLINK_NOFOLLOW")
             if itself:
                 d = call.fd(base)
@@ -289,7 +304,7 @@ class Truth:
     def _join(base, name):
         if name is None:
             return None
-        if base is None and not name.startswith(b"/"):
+        if not name.startswith(b"/") and not (base or b"").startswith(b"/"):
             return None
         return join(base, name)
 

@@ -72,6 +72,7 @@ _ANN = (rb"<(?:/(?:[^<>\\]|\\.|<(?:char|block) \d+:\d+>)*"
         rb"|[A-Za-z][A-Za-z0-9_-]*:\[(?:\[[^\]]*\]|[^\]])*\]"
         rb"|[A-Za-z_][^<>]*)>(?:\(deleted\))?")
 _FD = re.compile(rb"(-?\d+|AT_FDCWD)(?:(" + _ANN + rb"))?", re.S)
+_UNIX = re.compile(rb"UNIX[A-Z-]*:\[(\d+)")
 _DEVICE = re.compile(rb"<(char|block) (\d+):(\d+)>$")
 
 
@@ -113,6 +114,10 @@ def _annotation(number, ann):
         if inside.endswith(b" (deleted)"):  # strace before 5.19 leaves it in the name
             inside = inside[:-len(b" (deleted)")]
             deleted = True
+    else:
+        m = _UNIX.match(inside)
+        if m:  # as -y, the kernel and everybody else name it
+            inside = b"socket:[%s]" % m.group(1)
     return Fd(number, inside, device, deleted)
 
 

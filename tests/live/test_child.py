@@ -264,8 +264,8 @@ def test_ids_that_cannot_be_taken(tmp):
     user = Ordinary()
     for lacking, what in (("setgid", "groups"), ("setuid", "uid")):
         with Holders() as holders:
-            r = run(["setpriv", f"--bounding-set=-{lacking}", TRACER, "-q", "-o", tmp / lacking, "-u",
-                     user.name, "--", "touch", tmp / "ran"], pass_fds=(holders.w,))
+            r = run(["setpriv", f"--bounding-set=-{lacking}", TRACER, "-q", "-o", tmp / lacking,
+                     "-u", user.name, "--", "touch", tmp / "ran"], pass_fds=(holders.w,))
             one_error_line(r, f"cannot take the {what} of user {user.name}", "-u root", status=125)
             holders.all_gone()
     check(not (tmp / "ran").exists(), "CMD ran all the same")
@@ -315,7 +315,7 @@ def test_no_core_file_of_ours(tmp):
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     os.chdir(tmp)
     try:
-        status = wait_status([TRACER, "-o", tmp / "t", "--", "sh", "-c", "kill -SEGV $$"])
+        status = wait_status([TRACER, "-q", "-o", tmp / "t", "--", "sh", "-c", "kill -SEGV $$"])
     finally:
         os.chdir("/")
         resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
@@ -469,7 +469,7 @@ def test_first_event_is_the_exec(tmp):
         equal(len(t.files), 1, f"trace files of run {number}")
         first = t.files[0].events[0]
         equal((first.name, first.ret), ("execve", 0), f"first event of run {number}")
-        equal(first.file, os.fsencode(os.path.realpath("/bin/true")), f"its file, run {number}")
+        equal(first.named("pathname_hash"), b"/bin/true", f"its file, run {number}")
 
 
 @test

@@ -16,13 +16,14 @@ static struct dft_jsonr json;
 
 static enum dft_dir dir_of(const char *cat, const char *name)
 {
-	return dft_dir_of((struct dft_str){ cat, strlen(cat) }, (struct dft_str){ name, strlen(name) });
+	return dft_dir_of((struct dft_str){ cat, strlen(cat) },
+			  (struct dft_str){ name, strlen(name) });
 }
 
 static void test_directions(void **state)
 {
-	static const char *const reads[] = { "read", "pread", "pread64", "readv", "preadv", "preadv2",
-					     "fread", "recv", "recvfrom", "recvmsg" };
+	static const char *const reads[] = { "read",	"pread", "pread64", "readv",	"preadv",
+					     "preadv2", "fread", "recv",    "recvfrom", "recvmsg" };
 	static const char *const writes[] = { "write", "pwrite", "pwrite64", "writev", "pwritev",
 					      "pwritev2", "fwrite", "send", "sendto", "sendmsg" };
 	static const char *const others[] = { "open", "readdir", "readlink", "readahead", "lseek",
@@ -48,7 +49,8 @@ static uint64_t bytes_of(const char *cat, const char *name, const char *args)
 	struct dft_record r;
 	struct dft_facts f;
 
-	snprintf(line, sizeof(line), "{\"cat\":\"%s\",\"name\":\"%s\",\"args\":%s}", cat, name, args);
+	snprintf(line, sizeof(line), "{\"cat\":\"%s\",\"name\":\"%s\",\"args\":%s}", cat, name,
+		 args);
 	assert_int_equal(dft_record_parse(&r, &json, line, strlen(line)), 1);
 	dft_facts_take(&f, &json, &r);
 	return dft_facts_bytes(&f, dft_dir_of(r.cat, r.name), &r);

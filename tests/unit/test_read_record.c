@@ -23,7 +23,8 @@ static void test_2026(void **state)
 	struct dft_record r;
 
 	(void)state;
-	assert_int_equal(parse(&r, "{\"id\":7,\"name\":\"read\",\"cat\":\"POSIX\",\"type\":3,\"pid\":1,"
+	assert_int_equal(parse(&r, "{\"id\":7,\"name\":\"read\",\"cat\":\"POSIX\",\"type\":3,"
+				   "\"pid\":1,"
 				   "\"tid\":2,\"ts\":18446744073709551615,\"dur\":4,\"ph\":1,"
 				   "\"args\":{\"hhash\":\"70c8aac0b3f2da76\"}}"), 1);
 	assert_int_equal(r.has, 0x3ff);
@@ -78,13 +79,15 @@ static void test_wrong_types(void **state)
 
 	(void)state;
 	assert_int_equal(parse(&r, "{\"id\":\"7\",\"name\":1,\"cat\":null,\"type\":-1,\"pid\":1.0,"
-				   "\"tid\":[],\"ts\":1e3,\"dur\":18446744073709551616,\"args\":1}"), 1);
+				   "\"tid\":[],\"ts\":1e3,\"dur\":18446744073709551616,"
+				   "\"args\":1}"), 1);
 	assert_int_equal(r.wrong, 0x3ff & ~DFT_F_PH);
 	assert_int_equal(r.has, 0);
 	assert_null(r.args);
 	assert_int_equal(r.name.n, 0);
 	/* The first of two counts; unknown keys and escaped ones are fine. */
-	assert_int_equal(parse(&r, "{\"id\":1,\"id\":2,\"i\\u0064\":3,\"new\":{\"id\":4},\"\":0}"), 1);
+	assert_int_equal(parse(&r, "{\"id\":1,\"id\":2,\"i\\u0064\":3,\"new\":{\"id\":4},"
+				   "\"\":0}"), 1);
 	assert_int_equal(r.id, 1);
 	assert_int_equal(parse(&r, "{\"i\\u0064\":3}"), 1);
 	assert_int_equal(r.id, 3);
@@ -93,7 +96,8 @@ static void test_wrong_types(void **state)
 static void test_lines_that_are_none(void **state)
 {
 	static const char *const none[] = { "", " ", "[", "]", " [", "] ", "\t", ",", "],", "\r" };
-	static const char *const bad[] = { "1", "[]", "[1]", "x", "{", "{}}", "\"a\"", "{},,", "[[" };
+	static const char *const bad[] = { "1", "[]", "[1]", "x", "{", "{}}", "\"a\"", "{},,",
+					   "[[" };
 	static const char *const fine[] = { "{},", "  {\"a\":1}", "{} ,\r", "{}\r", "{}  " };
 	struct dft_record r;
 
@@ -167,7 +171,8 @@ static void test_original_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		assert_int_equal(dft_jsonr_parse(&json, t[i].args, strlen(t[i].args)), 0);
-		assert_int_equal(dft_original_name(&json, dft_jsonr_root(&json), &buf, &s), t[i].rc);
+		assert_int_equal(dft_original_name(&json, dft_jsonr_root(&json), &buf, &s),
+				 t[i].rc);
 		if (t[i].rc)
 			assert_true(dft_str_eq(s, t[i].want, strlen(t[i].want)));
 	}

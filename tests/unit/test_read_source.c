@@ -299,7 +299,8 @@ static void test_too_long_line(void **state)
 /* Many headers in a row, each of a member that fails late: reading must not become quadratic. */
 static void test_fake_headers(void **state)
 {
-	static const unsigned char fake[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0, 0xff, 0xff, 0, 0 };
+	static const unsigned char fake[] = { 0x1f, 0x8b, 8, 0, 0,    0,    0, 0,
+					      0,    3,	  0, 0xff, 0xff, 0, 0 };
 
 	while (file.n + sizeof(fake) <= sizeof(file.b))
 		add(fake, sizeof(fake));
@@ -323,9 +324,16 @@ static void test_unreadable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_good),	   T(test_plain),	     T(test_cut_everywhere), T(test_bad_member),
-		T(test_junk),	   T(test_line_over_members), T(test_long_line),
-		T(test_too_long_line), T(test_fake_headers),  T(test_unreadable),
+		T(test_good),
+		T(test_plain),
+		T(test_cut_everywhere),
+		T(test_bad_member),
+		T(test_junk),
+		T(test_line_over_members),
+		T(test_long_line),
+		T(test_too_long_line),
+		T(test_fake_headers),
+		T(test_unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,8 @@ static void test_strings(void **state)
 	for (int i = 0; i < 1000; i++) {
 		int n = snprintf(text, sizeof(text), "string %d", i);
 
-		assert_int_equal(dft_strings_add(&t, (struct dft_str){ text, (size_t)n }, &at[i]), 0);
+		assert_int_equal(dft_strings_add(&t, (struct dft_str){ text, (size_t)n }, &at[i]),
+				 0);
 		assert_true(at[i] != 0);
 	}
 	assert_int_equal(dft_strings_add(&t, (struct dft_str){ "", 0 }, &empty), 0);

@@ -50,7 +50,8 @@ static int grow_nodes(struct parser *ps)
 	return 0;
 }
 
-static int add_node(struct parser *ps, enum dft_jsonr_type type, const unsigned char *at, size_t len)
+static int add_node(struct parser *ps, enum dft_jsonr_type type, const unsigned char *at,
+		    size_t len)
 {
 	struct dft_jsonr *j = ps->j;
 	struct dft_jsonr_node *n;
@@ -166,7 +167,8 @@ static int check_escape(struct parser *ps)
 
 /*
  * Moves to the first byte that needs a look: a quote, a backslash, a control or a non-ASCII byte.
- * Eight bytes at a time; the lowest flagged byte is exact, which little-endian loads make the first.
+ * Eight bytes at a time; the lowest flagged byte is exact, and little-endian loads make it the
+ * first.
  */
 static inline const unsigned char *skip_plain(const unsigned char *p, const unsigned char *end)
 {
@@ -459,7 +461,7 @@ struct dft_str dft_jsonr_str(struct dft_jsonr *j, const struct dft_jsonr_node *n
 
 	if (!n->escaped)
 		return raw;
-	/* An escape is never shorter than what it stands for, so the raw text's own place is enough. */
+	/* An escape is never shorter than what it stands for: the raw text's place is enough. */
 	out = o = j->scratch + n->off;
 	s = (const unsigned char *)raw.s;
 	end = s + raw.n;

@@ -3,9 +3,9 @@
  * A strict reader for one JSON text (RFC 8259) held in memory, made for trace lines.
  *
  * The text is checked completely and turned into a flat array of nodes that point into it; nothing
- * is copied. A container is followed by its children (in an object: key, value, key, value ...), and
- * `next` leads past them. The node array and the buffer for unescaped strings belong to the reader
- * and are used again for the next text, so that a steady stream of lines allocates nothing.
+ * is copied. A container is followed by its children (in an object: key, value, key, value ...),
+ * and `next` leads past them. The node array and the buffer for unescaped strings belong to the
+ * reader and are used again for the next text, so that a steady stream of lines allocates nothing.
  *
  * Stricter than many readers: UTF-8 must be well-formed, a lone surrogate is an error, and nesting,
  * text length and number of values are bounded. Duplicate keys are grammatical and therefore kept;
@@ -36,7 +36,7 @@ enum dft_jsonr_type {
 	DFT_JSONR_OBJECT,
 };
 
-/* off and len are the raw text: without the quotes of a string, with the brackets of a container. */
+/* off and len are the raw text: without a string's quotes, with a container's brackets. */
 struct dft_jsonr_node {
 	uint32_t off;
 	uint32_t len;

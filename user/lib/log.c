@@ -27,7 +27,7 @@ enum dft_log_level dft_log_level(void)
 }
 
 /* One write per message, so that lines of several writers to one terminal do not interleave. */
-static void emit(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static void emit(const char *fmt, va_list ap)
 {
 	int saved = errno;
 	char line[4096];

@@ -107,7 +107,8 @@ static void check_fields(struct dft_check *c)
 		FAULT(c, "ph is none that the format knows");
 	if (r->has & DFT_F_PID) {
 		if (c->have_pid && r->pid != c->pid)
-			FAULT(c, "pid is %" PRIu64 ", the records before have %" PRIu64, r->pid, c->pid);
+			FAULT(c, "pid is %" PRIu64 ", the records before have %" PRIu64, r->pid,
+			      c->pid);
 		c->pid = r->pid;
 		c->have_pid = true;
 	}
@@ -193,7 +194,7 @@ static void check_entity(struct dft_check *c, const char *where, const struct df
 		c->err = -ENOMEM;
 		return;
 	}
-	/* A declaration may come late when the tracer was short of room; all is settled at the end. */
+	/* A declaration may come late when the tracer was short of room; settled at the end. */
 	if (fresh)
 		*e = c->line << 1;
 	if (declares)
@@ -294,8 +295,8 @@ static void check_hash_record(struct dft_check *c, enum known kind)
 	} else {
 		right = dft_name_hash(name, old);
 		if (right != hash)
-			FAULT(c, "%s: args.value %016" PRIx64 " is not the hash of the name, %016" PRIx64,
-			      kind_text, hash, right);
+			FAULT(c, "%s: args.value %016" PRIx64 " is not the hash of the name, %016"
+			      PRIx64, kind_text, hash, right);
 	}
 	known = hash_entry(c, hash);
 	if (!known)

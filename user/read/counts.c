@@ -38,7 +38,7 @@ uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, cha
 
 	if (cap)
 		buf[0] = '\0';
-	/* Nodes lie in order, so that one pass sees every number at any depth with its key before it. */
+	/* Nodes lie in order: one pass sees every number, at any depth, with its key before it. */
 	for (i = n; i < end; i++) {
 		if (i->type == DFT_JSONR_STRING)
 			key = dft_jsonr_str(j, i);

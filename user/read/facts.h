@@ -18,7 +18,7 @@ enum dft_dir {
 	DFT_DIR_TO_FHASH,
 };
 
-/* Where 0 means something of its own, has_ tells whether the arg was there and of the right type. */
+/* Where 0 means something, has_ tells whether the arg was there and of the right type. */
 struct dft_facts {
 	bool has_ret, has_errno, restarted, has_file, has_other, has_size_sum, has_dur_ns;
 	bool is_pipe; /* it names a pipe in args.pipe */

@@ -52,7 +52,8 @@ static bool take_ph(struct dft_record *r, struct dft_jsonr *j, const struct dft_
 	uint64_t u;
 
 	if (dft_jsonr_u64(j, v, &u)) {
-		r->ph = u >= DFT_PH_COMPLETE && u <= DFT_PH_METADATA ? (enum dft_ph)u : DFT_PH_OTHER;
+		r->ph = u >= DFT_PH_COMPLETE && u <= DFT_PH_METADATA ? (enum dft_ph)u :
+								       DFT_PH_OTHER;
 		return true;
 	}
 	if (v->type != DFT_JSONR_STRING)

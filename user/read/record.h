@@ -36,7 +36,7 @@ enum dft_field {
 
 struct dft_record {
 	unsigned int has;   /* enum dft_field: there, and of the type that the format asks for */
-	unsigned int wrong; /* there, but of another type or out of range; its value reads 0 or "" */
+	unsigned int wrong; /* there, but of another type or out of range; read as 0 or "" */
 	enum dft_ph ph;
 	bool letter; /* `ph` was a letter: a record of the 2025 dialect */
 	uint64_t id, type, pid, tid, ts, dur;
@@ -55,8 +55,8 @@ int dft_record_parse(struct dft_record *r, struct dft_jsonr *j, const char *line
 const char *dft_field_name(unsigned int field);
 
 /*
- * The number in a hash as the format writes it: 16 lowercase hex digits in a string. With `old` also
- * a decimal number, as in 2025. False for anything else.
+ * The number in a hash as the format writes it: 16 lowercase hex digits in a string. With `old`
+ * also a decimal number, as in 2025. False for anything else.
  */
 bool dft_hash_value(struct dft_jsonr *j, const struct dft_jsonr_node *n, bool old, uint64_t *v);
 

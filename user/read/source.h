@@ -54,7 +54,7 @@ void dft_source_free(struct dft_source *s);
  * closed. `fn` is called from dft_source_next().
  */
 int dft_source_open(struct dft_source *s, const char *path, dft_fault_fn fn, void *ctx);
-/* The same on a descriptor, which the source will close; `name` serves to tell gzip by its suffix. */
+/* The same on a descriptor, which the source will close; gzip is expected if `name` ends so. */
 int dft_source_open_fd(struct dft_source *s, int fd, const char *name, dft_fault_fn fn, void *ctx);
 
 /* Returns 1 with a line, 0 at the end, -errno when reading fails or memory is short. */

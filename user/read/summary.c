@@ -286,7 +286,8 @@ static int file_name_of(struct dft_job *job, const struct dft_jsonr_node *v, boo
 	at = dft_index_get(&job->file_at, hash);
 	if (!at || !((struct dft_file *)job->files.v + *at)->name)
 		return 0;
-	*s = base_name(dft_strings_at(&job->strings, ((struct dft_file *)job->files.v + *at)->name));
+	*s = base_name(
+		dft_strings_at(&job->strings, ((struct dft_file *)job->files.v + *at)->name));
 	if (s->n > TEXT_MAX)
 		s->n = TEXT_MAX;
 	memcpy(buf, s->s, s->n);
@@ -373,7 +374,8 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 		return;
 	s.bytes = dft_facts_bytes(&f, op->dir, r);
 	s.restarted = f.restarted;
-	s.errors = !f.restarted && f.has_ret && f.ret == -1 && (f.has_errno || dft_is_io_cat(r->cat));
+	s.errors = !f.restarted && f.has_ret && f.ret == -1 &&
+		   (f.has_errno || dft_is_io_cat(r->cat));
 	job->error_cnt += s.errors;
 	add_to_op(op, &s);
 	add_to_files(job, op->dir, &f, &s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The order in which things are shown: the largest first, and names where all else is equal, so that
- * the same trace always gives the same text.
+ * The order in which things are shown: the largest first, and names where all else is equal, so
+ * that the same trace always gives the same text.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -34,7 +34,8 @@ static void put_time(FILE *f, const struct dft_job *job)
 		return;
 	if (gmtime_r(&sec, &tm) && strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm))
 		fprintf(f, "from %s.%06" PRIu64 " UTC, %s\n", when,
-			job->first_ns / 1000 % 1000000, span_text(span, job->first_ns, job->last_ns));
+			job->first_ns / 1000 % 1000000,
+			span_text(span, job->first_ns, job->last_ns));
 }
 
 static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_stat *rs)
@@ -82,7 +83,9 @@ static int put_ops(FILE *f, const struct dft_job *job, const struct dft_vec *ops
 		dft_table_add(&t, "%s", op->bytes || op->dir ? dft_human_bytes(b, op->bytes) : "-");
 		dft_table_add(&t, "%s", dft_human_ns(b, op->time_ns));
 		dft_table_add(&t, "%s", dft_human_ns(b, op->calls ? op->time_ns / op->calls : 0));
-		dft_table_add(&t, "%s", dft_human_ns(b, op->max_ns));
+		/* Tallies of some writers do not keep the longest. */
+		dft_table_add(&t, "%s",
+			      op->max_ns || !op->time_ns ? dft_human_ns(b, op->max_ns) : "-");
 	}
 	return dft_table_print(&t, f);
 }
