@@ -96,11 +96,12 @@ struct dft_desc {
 	__u8 closes; /* fd2 is closed by the call */
 	__u8 raw2;   /* path2 is a plain string */
 	__u8 early;
-	__u8 empty_ok, null_ok;
+	__u8 empty_ok, null_ok, null_empty;
 	__u8 moves;
 	__u8 src[DFT_MAX_VALS];
+	__u8 pad[7];
 };
-_Static_assert(sizeof(struct dft_desc) == 24, "dft_desc is mapped by both sides");
+_Static_assert(sizeof(struct dft_desc) == 32, "dft_desc is mapped by both sides");
 
 /* ---- records in the ring ---------------------------------------------------------------- */
 
@@ -253,8 +254,16 @@ enum dft_tally_kind {
 	DFT_TALLY_TASK = 7,      /* a thread that could not be followed: no memory for its state */
 };
 
-/* Set in a tally's nr when the call was on the descriptor itself (DFT_CALL_SELF). */
-#define DFT_TALLY_SELF 0x8000u
+/* Set in a tally's nr: what the event's name depends on besides the number. */
+#define DFT_TALLY_SELF	  0x8000u /* the call was on the descriptor itself (DFT_CALL_SELF) */
+#define DFT_TALLY_FLAGGED 0x4000u /* its AT_* flags have the bit of dft_alt_flag() */
+#define DFT_TALLY_NR	  0x3fffu
+
+/* The flag that turns the event's name: AT_REMOVEDIR or AT_SYMLINK_NOFOLLOW. */
+static inline __u32 dft_alt_flag(__u8 alt)
+{
+	return alt == DFT_ALT_UNLINK ? 0x200 : 0x100;
+}
 
 struct dft_tally_key {
 	__u64 start_ns;

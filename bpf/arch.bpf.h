@@ -5,6 +5,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 
+#define NR_CLOSE  3
 #define TS_COMPAT 0x2u /* thread_info.status: in a 32-bit call (int 0x80, sysenter) */
 
 static __attribute__((always_inline)) inline bool task_is_compat(struct task_struct *task)
@@ -30,6 +31,7 @@ static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs
 
 #elif defined(__TARGET_ARCH_arm64)
 
+#define NR_CLOSE  57
 #define TIF_32BIT (1ul << 22) /* thread_info.flags: an AArch32 task */
 
 static __attribute__((always_inline)) inline bool task_is_compat(struct task_struct *task)

@@ -155,7 +155,7 @@ ALWAYS_INLINE int place_cwd(struct dft_place *place, struct task_struct *task)
 		return -1;
 	dentry = READ(fs, pwd.dentry);
 	place->mnt = (__u64)READ(fs, pwd.mnt);
-	place->cls = DFT_CLASS_DIR;
+	place->cls = class_of_inode(READ(dentry, d_inode));
 	return place_fill(place, task, dentry, READ(dentry, d_inode));
 }
 

@@ -105,13 +105,14 @@ ALWAYS_INLINE bool path_is_absolute(__u64 user)
 	return !bpf_probe_read_user(&first, 1, (const void *)user) && first == '/';
 }
 
-/* The base of a relative path: a directory descriptor or cwd. Returns a name id or 0. */
-ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t)
+/* The working directory as the base of a relative path. Returns a name id or 0, and its class. */
+ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t, __u8 *cls)
 {
 	struct dft_place place;
 
 	if (place_cwd(&place, task))
 		return 0;
+	*cls = place.cls;
 	return dft_name(t, &place);
 }
 
@@ -123,11 +124,11 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const
 	if (path_is_absolute(arg(args, d->path - 1)))
 		return;
 	if (dirfd != AT_FDCWD) {
-		note_file(task, t, dirfd, false);
+		/* Named whatever its class: relative to /proc is a name like any other. */
+		note_file(task, t, dirfd, true);
 		t->call |= DFT_CALL_DIRFD;
 	} else {
-		t->name = note_cwd(task, t);
-		t->cls = t->name ? DFT_CLASS_DIR : DFT_CLASS_NONE;
+		t->name = note_cwd(task, t, &t->cls);
 	}
 }
 
@@ -139,7 +140,7 @@ ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, cons
 	if (path_is_absolute(arg(args, d->path2 - 1)))
 		return;
 	if (dirfd == AT_FDCWD)
-		t->name2 = note_cwd(task, t);
+		t->name2 = note_cwd(task, t, &t->cls2);
 	else
 		note_other(task, t, dirfd);
 }
@@ -212,26 +213,35 @@ struct closing {
 	__u32 fd, last;
 };
 
+/*
+ * A descriptor closed by another call than close. `cls` in the low byte, enum dft_call_flag above.
+ */
 ALWAYS_INLINE void send_implied_close(struct dft_task *t, __u64 ts_ns, __u64 dur_ns, __u64 name,
 				      __u32 cls_flags)
 {
 	struct dft_rec_call rec = {};
+	struct dft_tally_key key;
+	__u8 cls = cls_flags;
 
+	tally_key(&key, t, DFT_TALLY_FILTERED, NR_CLOSE);
+	if (dft_knob_verdicts && name && bpf_map_lookup_elem(&verdicts, &name))
+		cls = DFT_CLASS_EXCLUDED;
+	if (class_is_filtered(cls) || cls == DFT_CLASS_EXCLUDED) {
+		key.cls = cls;
+		dft_tally(&key, 0, 0, dur_ns);
+		return;
+	}
 	rec.type = DFT_REC_CALL;
 	rec.nr = t->nr;
 	rec.flags = DFT_CALL_VIA | (cls_flags >> 8);
-	rec.cls = cls_flags & 0xff;
+	rec.cls = cls;
 	rec.ts_ns = ts_ns;
 	rec.dur_ns = dur_ns;
 	rec.pid = t->pid;
 	rec.tid = (__u32)bpf_get_current_pid_tgid();
 	rec.name = name;
-	if (dft_knob_verdicts && bpf_map_lookup_elem(&verdicts, &name))
-		return;
 	if (dft_emit(&rec, sizeof(rec))) {
-		struct dft_tally_key key;
-
-		tally_key(&key, t, DFT_TALLY_LOST, t->nr);
+		key.kind = DFT_TALLY_LOST;
 		dft_tally(&key, 0, 0, dur_ns);
 	}
 }
@@ -252,10 +262,8 @@ static long close_step(__u32 index, void *ctx)
 	if (!file)
 		return 0;
 	place.cls = class_of_inode(READ(file, f_inode));
-	if (class_is_filtered(place.cls))
-		return 0;
 	flags = dentry_is_deleted(READ(file, f_path.dentry)) ? DFT_CALL_DELETED : 0;
-	if (!place_file(&place, task, file))
+	if (!class_is_filtered(place.cls) && !place_file(&place, task, file))
 		name = dft_name(c->t, &place);
 	send_implied_close(c->t, c->ts_ns, 0, name, place.cls | flags << 8);
 	return 0;
@@ -418,6 +426,19 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 
 /* ---- exit ----------------------------------------------------------------------------------- */
 
+/* The call's number in a tally, with what its event's name depends on. */
+ALWAYS_INLINE __u16 tally_nr(const struct exit_ctx *x, __u32 call)
+{
+	const volatile struct dft_desc *d = desc_of(x->nr);
+	__u16 nr = x->nr;
+
+	if (call & DFT_CALL_SELF)
+		nr |= DFT_TALLY_SELF;
+	if (d->at_flags && arg(&x->args, d->at_flags - 1) & dft_alt_flag(d->alt))
+		nr |= DFT_TALLY_FLAGGED;
+	return nr;
+}
+
 static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 {
 	const volatile struct dft_desc *d = desc_of(x->nr);
@@ -452,8 +473,7 @@ static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 	if (dft_emit(&rec, size)) {
 		struct dft_tally_key key;
 
-		tally_key(&key, t, DFT_TALLY_LOST,
-			  x->nr | (call & DFT_CALL_SELF ? DFT_TALLY_SELF : 0));
+		tally_key(&key, t, DFT_TALLY_LOST, tally_nr(x, call));
 		dft_tally(&key, ret_is_restart(x->ret) ? 0 : x->ret,
 			  d->ret == DFT_RET_BYTES && x->ret > 0 ? x->ret : 0, x->dur_ns);
 	}
@@ -465,8 +485,7 @@ static __attribute__((noinline)) int count_filtered(struct exit_ctx *x, __u32 cl
 {
 	struct dft_tally_key key;
 
-	tally_key(&key, x->t, DFT_TALLY_FILTERED,
-		  x->nr | (call & DFT_CALL_SELF ? DFT_TALLY_SELF : 0));
+	tally_key(&key, x->t, DFT_TALLY_FILTERED, tally_nr(x, call));
 	key.cls = cls;
 	key.ino = cls == DFT_CLASS_PIPE ? (x->t->ino ? x->t->ino : x->t->ino2) : 0;
 	return dft_tally(&key, ret_is_restart(x->ret) ? 0 : x->ret,
@@ -481,7 +500,7 @@ ALWAYS_INLINE void exit_text1(struct exit_ctx *x, const volatile struct dft_desc
 	bool empty_ok = empty_path_allowed(&x->args, d);
 	int len;
 
-	if (!user && (d->null_ok || empty_ok)) {
+	if (!user && ((d->null_ok && *call & DFT_CALL_DIRFD) || (d->null_empty && empty_ok))) {
 		*call |= DFT_CALL_SELF;
 		return;
 	}
@@ -589,7 +608,7 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 		count_filtered(x, cls, call);
 	else
 		send_call(x, call);
-	if (d->closes && x->ret >= 0 && t->cls2 && !class_is_filtered(t->cls2))
+	if (d->closes && x->ret >= 0 && t->cls2)
 		send_implied_close(t, t->ts_ns, x->dur_ns, t->name2,
 				   t->cls2 | (call & DFT_CALL_OTHER_DELETED ? DFT_CALL_DELETED : 0) << 8);
 	return 0;

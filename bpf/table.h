@@ -21,6 +21,7 @@
 #define EARLY	    .early = 1
 #define EMPTY_OK    .empty_ok = 1
 #define NULL_OK	    .null_ok = 1
+#define NULL_EMPTY  .null_empty = 1
 #define MOVES	    .moves = 1
 #define SPECIAL(x)  .special = DFT_SPECIAL_##x
 

@@ -14,6 +14,7 @@
 #undef EARLY
 #undef EMPTY_OK
 #undef NULL_OK
+#undef NULL_EMPTY
 #undef MOVES
 #undef SPECIAL
 #undef DFT_TABLE_NR

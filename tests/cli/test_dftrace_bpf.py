@@ -334,7 +334,7 @@ def test_without_privileges(tmp):
     r = run([*argv, "-o", "out", "touch", "ran"], cwd=work)
     one_error_line(r, "CAP_BPF and CAP_PERFMON are missing", "sudo", status=125)
     r = run([*argv, "-o", "out", "-p", "1"], cwd=work)
-    one_error_line(r, "CAP_BPF and CAP_PERFMON are missing", "sudo", status=1)
+    one_error_line(r, "CAP_BPF and CAP_PERFMON are missing", "sudo", status=125)
     equal(list(work.iterdir()), [], "files left behind")
 
 

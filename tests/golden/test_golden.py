@@ -18,14 +18,14 @@ start=5000 unless given. Times are in nanoseconds.
 
     host NAME | offset NS | config WORD | only x86_64        the scene
     describe PID [program=S] [cmd=S] [cwd=S]                 what /proc would tell
-    proc|fork [pid=] ppid= ts= [cwd=ID] [comm=S]             records
+    proc|fork [pid=] ppid= ts= [cwd=ID] [comm=S] [maker=]    records; maker is ppid unless given
     exec ts= [ppid=] [cwd=ID] [comm=S] cmd=S [full=N]
     exit ts= status=
     name ID CLASS S [flags=F|F] [ino=] [dev=] [magic=]
     text CALL S [slot=2] [base=ID]
     call CALL ts= [dur=] ret= [name=ID] [cls=CLASS] [flags=F|F] [v=VALUE,-,VALUE]
     raw HEX...                                               any bytes as a record
-    tally KIND [nr=CALL|N] [cls=CLASS] [self] [ino=] calls= [errors= bytes= dur= first=]
+    tally KIND [nr=CALL|N] [cls=CLASS] [self] [flagged] [ino=] calls= [errors= bytes= dur= first=]
     reap | gone PID NOW | retire NOW | flush | uncounted N
 
 CALL is a system call of bpf/syscalls.def. v= gives the values of its line in order, - for one that
@@ -57,7 +57,7 @@ NAME_FLAG = {"truncated": 1, "unreachable": 2, "floating": 4}
 TALLY = {name: i + 1 for i, name in enumerate(
     "lost filtered undecoded unknown compat record task".split())}
 RECORD = {name: i + 1 for i, name in enumerate("call text name proc fork exec exit".split())}
-TALLY_SELF = 0x8000
+TALLY_SELF, TALLY_FLAGGED = 0x8000, 0x4000
 
 
 class Bad(Exception):
@@ -179,8 +179,8 @@ class Assembler:
                                               *(0xffffffff if f is None else len(f) for f in fields))
                       + b"".join(f or b"" for f in fields))
         elif what in ("proc", "fork"):
-            self.record(struct.pack("=B3xIIIQQQ16s", RECORD[what], pid, n("ppid"), tid, n("ts"), start,
-                                    n("cwd"), comm(keys)))
+            self.record(struct.pack("=B3xIIIQQQ16s", RECORD[what], pid, n("ppid"),
+                                    n("maker", n("ppid")), n("ts"), start, n("cwd"), comm(keys)))
         elif what == "exec":
             cmd = keys.get("cmd", b"")
             self.record(struct.pack("=B3xIIIQQIIQQ16s", RECORD["exec"], pid, n("old_tid", tid),
@@ -202,7 +202,8 @@ class Assembler:
         elif what == "raw":
             self.record(bytes.fromhex("".join(words)))
         elif what == "tally":
-            nr = call_number(num.get("nr", "0")) | (TALLY_SELF if "self" in words else 0)
+            nr = call_number(num.get("nr", "0"))
+            nr |= (TALLY_SELF if "self" in words else 0) | (TALLY_FLAGGED if "flagged" in words else 0)
             self.step("tally", struct.pack("=QIHBBQ", start, pid, nr, TALLY[words[0]],
                                            CLASS[num.get("cls", "none")], n("ino"))
                       + struct.pack("=QQQQQ", n("calls"), n("errors"), n("bytes"), n("dur"),
@@ -235,8 +236,13 @@ class Assembler:
         return out
 
     def fuzz_input(self):
-        """Records only, each behind its length: what fuzz_decode.c takes apart."""
-        return b"".join(struct.pack("=H", len(p)) + p for k, p in self.steps if k == STEP["record"])
+        """A byte of options, then the records, each behind its length: see fuzz_decode.c."""
+        options = 0
+        for kind, payload in self.steps:
+            if kind == STEP["config"]:
+                word = payload.rstrip(b"\0").partition(b"=")[0].decode()
+                options |= {"no-args": 1, "precise": 2, "include": 4, "exclude": 4}.get(word, 0)
+        return bytes([options]) + b"".join(struct.pack("=H", len(p)) + p for k, p in self.steps if k == STEP["record"])
 
 
 def assemble(path):

@@ -9,7 +9,7 @@ from dfttest import (Fail, check, check_with_reader, clean_env, need_program, ne
 
 
 def make_tree(root, files=2000, seed=1):
-    """A tree of `files` regular files of 0 to some 20,000 bytes, with links and empty directories."""
+    """A tree of `files` regular files of up to 20,000 bytes, with links and an empty directory."""
     state = seed
     made = 0
     os.makedirs(root)

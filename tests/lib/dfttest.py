@@ -174,7 +174,7 @@ def info():
 
 
 def _find_feature(node, name):
-    """A feature's entry in the report: NAME: bool, or NAME: {ok/yes/supported: bool, reason: ..}."""
+    """A feature's entry in the report: NAME: bool, or NAME: {ok: bool, reason: ...}."""
     if isinstance(node, dict):
         if name in node:
             return node[name]

@@ -228,8 +228,7 @@ class Truth:
         if call.name in straceparse.FORKS and straceparse.made_thread(call):
             return
         if call.name == "mmap":
-            d = call.fd(4)
-            if call.has(3, b"MAP_ANONYMOUS") or d is None or d.number < 0:
+            if call.has(3, b"MAP_ANONYMOUS"):
                 return
         item = Item(call, event)
         self._place(item, call, place)
@@ -255,11 +254,10 @@ class Truth:
             item.file, item.cls = d.name if d else None, self.classes.of(d)
             if not item.kept and self.classes.of(other) == "":
                 item.cls = ""
-        elif kind == "empty" and call.string(place[2]) == b"":  # means the descriptor itself
-            d = call.fd(place[1])
-            item.file = d.name
-            if item.event != "execve":  # never filtered: what a process is, depends on it
-                item.cls = self.classes.of(d)
+        elif kind == "empty" and call.string(place[2]) == b"" and \
+                (call.name == "readlinkat" or call.has(4, b"AT_EMPTY_PATH")):
+            d = call.fd(place[1])  # the descriptor itself is meant
+            item.file, item.cls = d.name, self.classes.of(d)
         elif kind == PATH:
             item.file = self._join(call.cwd, call.string(place[1]))
         elif kind in (AT, "empty"):
@@ -284,8 +282,10 @@ class Truth:
             base, path, flags = place[1:]
             name = call.string(path)
             null = call.arg(path) == b"NULL"
-            itself = (call.has(flags, b"AT_EMPTY_PATH") and (name == b"" or null)) or \
-                (null and call.name in ("utimensat", "futimesat", "newfstatat", "statx"))
+            itself = call.has(flags, b"AT_EMPTY_PATH") and \
+                (name == b"" or null and kind == "stat") or \
+                null and call.name in ("utimensat", "futimesat") and \
+                not (call.arg(base) or b"").startswith(b"AT_FDCWD")  # utimensat(2): EFAULT
             nofollow = call.has(flags, b"AT_SYMLINK_NOFOLLOW")
             if itself:
                 d = call.fd(base)

@@ -10,8 +10,8 @@ The options that make a log exact (strace 5.11 and later):
 -s 0    does not print data. Names of files are always printed whole.
 -a1     no padding before " = ".
 
-A call that other threads interrupt is printed in two halves (<unfinished ...>, <... resumed>), which
-are put together again. Everything about names of files is bytes.
+A call that other threads interrupt is printed in two halves (<unfinished ...>, <... resumed>);
+they are put together again. Everything about names of files is bytes.
 
 Nothing here knows what the tracer under test does.
 """

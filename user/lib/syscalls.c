@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-#define AT_SYMLINK_NOFOLLOW 0x100
-#define AT_REMOVEDIR	    0x200
-
 #include "bpf/table.h"
 #define V(n, s, f) { n, DFT_SRC_##s, DFT_FMT_##f },
 #define NOVALS
@@ -21,19 +18,18 @@ static const struct dft_sys table[DFT_NR_MAX] = {
 
 #include "bpf/table_end.h"
 
-/* By enum dft_alt: on the descriptor itself, and with the one flag that matters to the call. */
+/* By enum dft_alt: on the descriptor itself, and with the flag of dft_alt_flag(). */
 static const struct {
-	uint32_t flag;
 	const char *flagged, *self;
 } alts[] = {
-	[DFT_ALT_STAT] = { AT_SYMLINK_NOFOLLOW, "lstat", "fstat" },
-	[DFT_ALT_UNLINK] = { AT_REMOVEDIR, "rmdir", NULL },
-	[DFT_ALT_CHMOD] = { 0, NULL, "fchmod" },
-	[DFT_ALT_CHOWN] = { AT_SYMLINK_NOFOLLOW, "lchown", "fchown" },
-	[DFT_ALT_SETXATTR] = { AT_SYMLINK_NOFOLLOW, "lsetxattr", "fsetxattr" },
-	[DFT_ALT_GETXATTR] = { AT_SYMLINK_NOFOLLOW, "lgetxattr", "fgetxattr" },
-	[DFT_ALT_LISTXATTR] = { AT_SYMLINK_NOFOLLOW, "llistxattr", "flistxattr" },
-	[DFT_ALT_REMOVEXATTR] = { AT_SYMLINK_NOFOLLOW, "lremovexattr", "fremovexattr" },
+	[DFT_ALT_STAT] = { "lstat", "fstat" },
+	[DFT_ALT_UNLINK] = { "rmdir", NULL },
+	[DFT_ALT_CHMOD] = { NULL, "fchmod" },
+	[DFT_ALT_CHOWN] = { "lchown", "fchown" },
+	[DFT_ALT_SETXATTR] = { "lsetxattr", "fsetxattr" },
+	[DFT_ALT_GETXATTR] = { "lgetxattr", "fgetxattr" },
+	[DFT_ALT_LISTXATTR] = { "llistxattr", "flistxattr" },
+	[DFT_ALT_REMOVEXATTR] = { "lremovexattr", "fremovexattr" },
 };
 
 const struct dft_sys *dft_sys_find(unsigned int nr)
@@ -41,7 +37,7 @@ const struct dft_sys *dft_sys_find(unsigned int nr)
 	return nr < DFT_NR_MAX && table[nr].name ? &table[nr] : NULL;
 }
 
-const char *dft_sys_event(const struct dft_sys *sys, uint64_t at_flags, bool self)
+const char *dft_sys_event(const struct dft_sys *sys, bool flagged, bool self)
 {
 	unsigned int alt = sys->desc.alt;
 
@@ -49,9 +45,22 @@ const char *dft_sys_event(const struct dft_sys *sys, uint64_t at_flags, bool sel
 		return sys->event;
 	if (self && alts[alt].self)
 		return alts[alt].self;
-	if (alts[alt].flagged && at_flags & alts[alt].flag)
+	if (flagged && alts[alt].flagged)
 		return alts[alt].flagged;
 	return sys->event;
+}
+
+const char *dft_sys_event_of(const struct dft_sys *sys, const struct dft_rec_call *rec)
+{
+	unsigned int arg = sys->desc.at_flags;
+	bool flagged = false;
+
+	if (rec->flags & DFT_CALL_VIA)
+		return "close";
+	for (unsigned int i = 0; arg && i < DFT_MAX_VALS && i < rec->nvals; i++)
+		if (sys->vals[i].src == DFT_SRC_A0 + arg - 1 && rec->present & 1u << i)
+			flagged = rec->val[i] & dft_alt_flag(sys->desc.alt);
+	return dft_sys_event(sys, flagged, rec->flags & DFT_CALL_SELF);
 }
 
 static void print_line(unsigned int nr, const struct dft_sys *sys)

@@ -42,10 +42,12 @@ struct dft_sys {
 const struct dft_sys *dft_sys_find(unsigned int nr);
 
 /*
- * The event's name after AT_* flags have been looked at. `self`: the call was on the descriptor
- * itself.
+ * The event's name. `flagged`: the call's AT_* flags have the bit of dft_alt_flag(); `self`: it was
+ * on the descriptor itself.
  */
-const char *dft_sys_event(const struct dft_sys *sys, uint64_t at_flags, bool self);
+const char *dft_sys_event(const struct dft_sys *sys, bool flagged, bool self);
+/* The name of the event that a CALL record of this line becomes. */
+const char *dft_sys_event_of(const struct dft_sys *sys, const struct dft_rec_call *rec);
 
 /* Prints the table to stdout; the exit status. */
 int dft_list_syscalls(void);

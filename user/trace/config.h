@@ -15,7 +15,7 @@ enum dft_exit {
 	DFT_EXIT_OK = 0,
 	DFT_EXIT_OUTPUT = 1,  /* the trace could not be written completely */
 	DFT_EXIT_USAGE = 2,
-	DFT_EXIT_TRACER = 125, /* the tracer failed before CMD ran */
+	DFT_EXIT_TRACER = 125, /* tracing could not begin; CMD was not run */
 	DFT_EXIT_NOEXEC = 126, /* CMD was found and could not be executed */
 	DFT_EXIT_NOTFOUND = 127,
 };

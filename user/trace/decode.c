@@ -270,6 +270,8 @@ static const struct dft_name *base_name(const struct dft_engine *engine, uint64_
 
 	if (!base)
 		*why = id ? "lost" : by_dirfd ? "dirfd" : "cwd";
+	else if (!base->len || base->text[0] != '/')
+		*why = "dirfd"; /* a pipe, a socket: not in the tree, and nothing is below it */
 	else if (base->flags & DFT_NAME_TRUNCATED)
 		*why = "too long";
 	else
@@ -338,7 +340,8 @@ static void resolve_first(struct call *call)
 	} else {
 		if (call->sys->desc.special == DFT_SPECIAL_EXEC && by_dirfd && rec->ret == 0)
 			strip_dev_fd(call->text1);
-		if (!call->text1->len && call->sys->desc.special == DFT_SPECIAL_EXEC && by_dirfd) {
+		if (!call->text1->len && call->sys->desc.special == DFT_SPECIAL_EXEC && by_dirfd &&
+		    rec->ret == 0) {
 			names->file = dft_names_get(&call->engine->names, rec->name);
 			return;
 		}
@@ -433,16 +436,22 @@ static bool is_excluded(const struct call *call)
 	return named;
 }
 
-static int count_excluded(struct dft_proc *proc, const struct dft_rec_call *rec)
+static int count_excluded(struct dft_proc *proc, const char *event)
 {
-	if (rec->flags & DFT_CALL_VIA)
-		return 0; /* no call of its own */
-	if (!proc->excluded) {
-		proc->excluded = calloc(2 * DFT_NR_MAX, sizeof(*proc->excluded));
-		if (!proc->excluded)
-			return -ENOMEM;
+	struct dft_event_count *more;
+
+	for (size_t i = 0; i < proc->nexcluded; i++) {
+		if (!strcmp(proc->excluded[i].event, event)) {
+			proc->excluded[i].calls++;
+			return 0;
+		}
 	}
-	proc->excluded[rec->nr + (rec->flags & DFT_CALL_SELF ? DFT_NR_MAX : 0)]++;
+	more = realloc(proc->excluded, (proc->nexcluded + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	proc->excluded = more;
+	more[proc->nexcluded].event = event;
+	more[proc->nexcluded++].calls = 1;
 	return 0;
 }
 
@@ -473,7 +482,7 @@ static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
 	if (engine->scratch.failed)
 		err = -ENOMEM;
 	else if (is_excluded(&call))
-		err = count_excluded(proc, rec);
+		err = count_excluded(proc, dft_sys_event_of(call.sys, rec));
 	else
 		dft_format_call(engine, proc, rec, &call.names);
 	free(call.text1);

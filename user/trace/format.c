@@ -291,17 +291,6 @@ static bool val_present(const struct vals *v, unsigned int i)
 	return v->rec->present & 1u << i && i < v->rec->nvals;
 }
 
-/* The AT_* flags of the call, wherever the line carries them. */
-static uint64_t vals_at_flags(const struct vals *v)
-{
-	unsigned int arg = v->sys->desc.at_flags;
-
-	for (unsigned int i = 0; arg && i < DFT_MAX_VALS; i++)
-		if (v->sys->vals[i].src == DFT_SRC_A0 + arg - 1 && val_present(v, i))
-			return v->rec->val[i];
-	return 0;
-}
-
 static bool vals_creates(const struct vals *v)
 {
 	for (unsigned int i = 0; i < DFT_MAX_VALS; i++)
@@ -454,14 +443,11 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 			  .sys = dft_sys_find(rec->nr) };
 	bool via = rec->flags & DFT_CALL_VIA;
 	struct dft_json json;
-	const char *event;
 
 	if (engine->cfg->args)
 		declare_names(&v);
-	event = via ? "close" :
-		      dft_sys_event(v.sys, vals_at_flags(&v), rec->flags & DFT_CALL_SELF);
-	event_begin(&json, engine, proc, event, "POSIX", TYPE_LIBC_IO, rec->tid, rec->ts_ns,
-		    rec->dur_ns);
+	event_begin(&json, engine, proc, dft_sys_event_of(v.sys, rec), "POSIX", TYPE_LIBC_IO, rec->tid,
+		    rec->ts_ns, rec->dur_ns);
 	if (!engine->cfg->args) {
 		event_end(&json);
 		return;
@@ -489,7 +475,7 @@ static const char *tally_op(const struct dft_tally_key *key)
 		[DFT_REC_PROC] = "record_proc", [DFT_REC_FORK] = "record_fork",
 		[DFT_REC_EXEC] = "record_exec", [DFT_REC_EXIT] = "record_exit",
 	};
-	const struct dft_sys *sys = dft_sys_find(key->nr & ~DFT_TALLY_SELF);
+	const struct dft_sys *sys = dft_sys_find(key->nr & DFT_TALLY_NR);
 
 	if (key->kind == DFT_TALLY_RECORD)
 		return key->nr < sizeof(records) / sizeof(records[0]) && records[key->nr] ?
@@ -501,7 +487,7 @@ static const char *tally_op(const struct dft_tally_key *key)
 		return NULL;
 	if (key->kind == DFT_TALLY_UNDECODED || !sys->event)
 		return sys->name;
-	return dft_sys_event(sys, 0, key->nr & DFT_TALLY_SELF);
+	return dft_sys_event(sys, key->nr & DFT_TALLY_FLAGGED, key->nr & DFT_TALLY_SELF);
 }
 
 /* Counts by name, in order of first appearance; a process has a few dozen at most. */
@@ -556,15 +542,11 @@ static void write_lost(struct dft_json *json, struct dft_engine *engine, struct 
 	counts_write(json, "lost", &counts);
 }
 
+/* Left out by name: counted by the decoder, which knows the names. */
 static void excluded_counts(struct counts *counts, const struct dft_proc *proc)
 {
-	for (unsigned int nr = 0; proc->excluded && nr < 2 * DFT_NR_MAX; nr++) {
-		const struct dft_sys *sys = dft_sys_find(nr % DFT_NR_MAX);
-
-		if (proc->excluded[nr] && sys && sys->event)
-			counts_add(counts, dft_sys_event(sys, 0, nr >= DFT_NR_MAX),
-				   proc->excluded[nr]);
-	}
+	for (size_t i = 0; i < proc->nexcluded; i++)
+		counts_add(counts, proc->excluded[i].event, proc->excluded[i].calls);
 }
 
 static void write_filtered(struct dft_json *json, const struct dft_proc *proc)
@@ -623,7 +605,7 @@ static void write_pipes(struct dft_engine *engine, struct dft_proc *proc)
 {
 	for (size_t i = 0; i < proc->ntallies; i++) {
 		const struct dft_tally_entry *e = &proc->tallies[i];
-		const struct dft_sys *sys = dft_sys_find(e->key.nr & ~DFT_TALLY_SELF);
+		const struct dft_sys *sys = dft_sys_find(e->key.nr & DFT_TALLY_NR);
 		struct dft_buf name = DFT_BUF_INIT;
 		struct dft_json json;
 		uint64_t hash;

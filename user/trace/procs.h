@@ -25,6 +25,11 @@ struct dft_tally_entry {
 	struct dft_tally value;
 };
 
+struct dft_event_count {
+	const char *event; /* of the table: static */
+	uint64_t calls;
+};
+
 struct dft_proc {
 	uint32_t pid, ppid;
 	uint64_t start_ns;    /* CLOCK_BOOTTIME; with pid it identifies the process */
@@ -44,7 +49,8 @@ struct dft_proc {
 	struct dft_buf lines; /* not handed to the sink yet */
 	struct dft_map seen;  /* FH and SH already written; values are not used */
 	struct dft_text *texts;
-	uint64_t *excluded;   /* calls on names left out, by nr (DFT_TALLY_SELF folded in), or NULL */
+	struct dft_event_count *excluded; /* calls on names left out by --include/--exclude */
+	size_t nexcluded;
 	struct dft_tally_entry *tallies;
 	size_t ntallies;
 	void *sink;           /* of the output layer */

@@ -217,7 +217,7 @@ static int add_targets(struct session *s)
 		err = dft_tracer_add_target(s->tracer, dft_child_pid(s->child),
 					    DFT_TARGET_TRACE | DFT_TARGET_BEFORE_EXEC);
 	if (err)
-		dft_error("cannot name the processes to trace: %s", strerror(-err));
+		dft_probe_explain("naming the processes to trace", err);
 	return err;
 }
 
@@ -258,7 +258,7 @@ static int start(struct session *s)
 	if (!err)
 		err = setup_engine(s);
 	if (err) {
-		dft_error("cannot start: %s", strerror(-err));
+		dft_probe_explain("starting", err);
 		return err;
 	}
 	s->sink = dft_sink_new(s->cfg, &s->id);
@@ -276,7 +276,7 @@ static int start(struct session *s)
 		s->duration_fd = new_timer(s->cfg->duration_ns, 0);
 		err = watch(s, s->duration_fd, SOURCE_DURATION);
 		if (err)
-			dft_error("-d: %s", strerror(-err));
+			dft_probe_explain("-d", err);
 	}
 	s->tracing = !err;
 	return err;
@@ -288,7 +288,7 @@ static void fail(struct session *s, int err)
 {
 	if (err && !s->error) {
 		s->error = err;
-		dft_error("tracing stops: %s", strerror(-err));
+		dft_error("tracing stops: %s (what was captured is written)", strerror(-err));
 	}
 }
 
@@ -573,7 +573,7 @@ int dft_session_run(const struct dft_config *cfg)
 {
 	struct session s = { .cfg = cfg, .epoll_fd = -1, .tick_fd = -1, .signal_fd = -1,
 			     .duration_fd = -1 };
-	int status = cfg->argv ? DFT_EXIT_TRACER : DFT_EXIT_OUTPUT;
+	int status = DFT_EXIT_TRACER;
 	bool output_failed;
 
 	if (start(&s)) {

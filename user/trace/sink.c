@@ -50,7 +50,9 @@ struct dft_sink {
 	struct block *head, **tail;
 	size_t queued;    /* bytes */
 	uint64_t written; /* bytes on disk */
-	bool finishing, failed;
+	bool finishing;
+	unsigned int failed; /* files that are not complete */
+	int told;            /* the errno that was said already */
 	int opened;       /* 1 after the directory is open, or -errno */
 };
 
@@ -189,11 +191,12 @@ static void write_block(struct dft_sink *sink, struct block *block)
 		return;
 	}
 	file->failed = true;
-	pthread_mutex_lock(&sink->lock);
-	sink->failed = true;
-	pthread_mutex_unlock(&sink->lock);
-	dft_error("%s/%s: %s (what follows of this process is not recorded)", sink->dir, file->name,
-		  strerror(-err));
+	sink->failed++; /* read by others only after this thread has ended */
+	/* A full disk fails for each file: once is enough. */
+	if (err != sink->told)
+		dft_error("%s/%s: %s (what follows of this process is not recorded)", sink->dir,
+			  file->name, strerror(-err));
+	sink->told = err;
 }
 
 static void free_file(struct dft_sink_file *file)
@@ -280,7 +283,7 @@ struct dft_sink *dft_sink_new(const struct dft_config *cfg, const struct dft_ide
 	pthread_cond_init(&sink->ready, NULL);
 	err = pthread_create(&sink->thread, NULL, writer, sink);
 	if (err) {
-		dft_error("cannot start the writing thread: %s", strerror(err));
+		dft_error("cannot start the writing thread: %s (raise ulimit -u)", strerror(err));
 		dft_sink_free(sink);
 		return NULL;
 	}
@@ -297,7 +300,7 @@ struct dft_sink *dft_sink_new(const struct dft_config *cfg, const struct dft_ide
 	}
 	return sink;
 no_memory:
-	dft_error("cannot start: out of memory");
+	dft_error("cannot start: out of memory (free some)");
 	dft_sink_free(sink);
 	return NULL;
 }
@@ -359,6 +362,8 @@ int dft_sink_finish(struct dft_sink *sink)
 	if (sink->running)
 		pthread_join(sink->thread, NULL);
 	sink->running = false;
+	if (sink->failed > 1)
+		dft_info("%u files of the trace are not complete", sink->failed);
 	return sink->failed ? -1 : 0;
 }
 

@@ -104,7 +104,7 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	int err;
 
 	if (!tracer) {
-		dft_error("cannot start: out of memory");
+		dft_error("cannot start: out of memory (free some)");
 		return NULL;
 	}
 	tracer->fn = fn;

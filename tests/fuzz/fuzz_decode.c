@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Any bytes as records of the ring, through decoder and formatter to the end of every process. The
+ * input is a sequence of {u16 size; size bytes}; a record may be followed by a step of the
+ * session (flush, reap, a tally), chosen by the record's last byte. Lines must come out as JSON.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+#include "jsonr.h"
+#include "replay.h"
+
+static void must(int cond)
+{
+	if (!cond)
+		abort();
+}
+
+struct sink {
+	struct dft_jsonr reader;
+	uint64_t lines;
+};
+
+/* Each line must be one JSON object with a name, and UTF-8. */
+static int on_output(void *ctx, struct dft_proc *proc, bool last)
+{
+	struct sink *sink = ctx;
+	const char *at = proc->lines.data, *end = at + proc->lines.len;
+
+	(void)last;
+	while (at && at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		must(stop != NULL);
+		must(dft_jsonr_parse(&sink->reader, at, (size_t)(stop - at)) == 0);
+		must(dft_jsonr_get(&sink->reader, dft_jsonr_root(&sink->reader), "name") != NULL);
+		sink->lines++;
+		at = stop + 1;
+	}
+	proc->lines.len = 0;
+	return 0;
+}
+
+static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
+{
+	(void)ctx;
+	if (pid & 1)
+		return;
+	out->program = strdup("prog");
+	out->cmd = strdup("prog");
+	out->cmd_len = out->cmd ? 5 : 0; /* with its NUL */
+	out->cwd = pid & 2 ? strdup("/cwd") : NULL;
+}
+
+static int session_step(struct dft_engine *engine, const uint8_t *rec, size_t size)
+{
+	struct dft_tally_key key = { 0 };
+	struct dft_tally value = { .calls = 1, .bytes = 2, .dur_ns = 3, .first_ns = 4 };
+	uint32_t pid = 0;
+
+	if (size >= 8)
+		memcpy(&pid, rec + 4, sizeof(pid));
+	switch (rec[size - 1]) {
+	case 0xf0:
+		return dft_engine_flush(engine);
+	case 0xf1:
+		return dft_engine_reap(engine);
+	case 0xf2:
+		return dft_engine_gone(engine, pid, 1000);
+	case 0xf3:
+		memcpy(&key, rec, size < sizeof(key) ? size : sizeof(key));
+		return dft_engine_tally(engine, &key, &value);
+	}
+	return 0;
+}
+
+static void feed(struct dft_engine *engine, const uint8_t *data, size_t size)
+{
+	while (size >= 2) {
+		uint16_t len;
+		uint8_t *rec;
+
+		memcpy(&len, data, sizeof(len));
+		data += 2;
+		size -= 2;
+		if (len > size)
+			len = (uint16_t)size;
+		/* Of just that size and aligned as in the ring. */
+		rec = malloc(len ? len : 1);
+		must(rec != NULL);
+		memcpy(rec, data, len);
+		must(dft_engine_record(engine, rec, len) == 0);
+		if (len)
+			must(session_step(engine, rec, len) == 0);
+		free(rec);
+		data += len;
+		size -= len;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static char *include[] = { "/data" }, *exclude[] = { "/data/tmp" };
+	struct dft_config cfg = { .follow = true, .args = true, .ring_sz = 4096 };
+	struct sink sink = { .lines = 0 };
+	struct dft_engine_ops ops = { .ctx = &sink, .output = on_output, .describe = on_describe };
+	struct dft_engine engine;
+
+	if (!size)
+		return 0;
+	cfg.args = !(data[0] & 1);
+	cfg.precise = data[0] & 2;
+	if (data[0] & 4) {
+		cfg.include = (struct dft_strv){ include, 1 };
+		cfg.exclude = (struct dft_strv){ exclude, 1 };
+	}
+	must(dft_engine_init(&engine, &cfg, &ops, "host", 1000000000) == 0);
+	feed(&engine, data + 1, size - 1);
+	must(dft_engine_retire_all(&engine, 2000) == 0);
+	must(dft_engine_reap(&engine) == 0);
+	must(sink.lines >= 6 * engine.processes); /* HH, thread_name, CM, SH, start, end */
+	dft_engine_free(&engine);
+	dft_jsonr_free(&sink.reader);
+	return 0;
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Each event names the file that the kernel used, by the name it has at that moment."""
+import collections
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from dfttest import *  # noqa: E402,F403
+from said import Said, compare, listener, trace_said  # noqa: E402
+
+PROGS = BUILD / "tests/progs"
+
+
+def in_work(tmp, argv):
+    need_root()
+    work = tmp / "work"
+    work.mkdir()
+    t, said, _ = trace_said(tmp, argv, cwd=work)
+    check_with_reader(t.path)
+    return t, said, work
+
+
+@test
+def test_names_that_change(tmp):
+    """Hard links, bind mounts, renames of file and directory, unlink, dup over a blocked call."""
+    t, said, _ = in_work(tmp, [PROGS / "names_change"])
+    equal(len(said.who("end")), 7, "threads that said something")
+    compare(t, said)
+
+
+@test
+def test_shared_descriptor(tmp):
+    """Four threads reading one descriptor: where an offset is given, the read took place there."""
+    t, said, work = in_work(tmp, [PROGS / "shared_reads", "numbers", "40000"])
+    truth = collections.defaultdict(list)
+    for _, tid, text in said.words["offsets"]:
+        truth[tid] += map(int, text.split())
+    equal(sorted(n for list_ in truth.values() for n in list_), list(range(0, 320000, 8)),
+          "what the threads read")
+    given, shared = [], 0
+    for tid, offsets in truth.items():
+        reads = t.events("read", file=work / "numbers", tid=tid)
+        equal(len(reads), len(offsets), f"reads of thread {tid}")
+        for e, offset in zip(reads, offsets):
+            equal((e.ret, e.args["count"]), (8, 8), f"bytes of {e}")
+            if "offset" in e.args:
+                equal(e.args["offset"], offset, f"offset of {e}")
+                check("offset_shared" not in e.args, f"both certain and not: {e}")
+                given.append(offset)
+            else:
+                equal(e.args.get("offset_shared"), 1, f"mark of {e}")
+                shared += 1
+    equal(len(set(given)), len(given), "distinct offsets")
+    check(given, "no offset was certain")
+
+
+@test
+def test_offset_of_one_reader(tmp):
+    """Alone, every offset is certain."""
+    need_root()
+    (tmp / "f").write_bytes(bytes(100000))
+    t = trace(tmp, ["dd", f"if={tmp}/f", "of=/dev/null", "bs=1000"])
+    reads = t.events("read", file=tmp / "f")
+    equal([e.args.get("offset") for e in reads], list(range(0, 100001, 1000)), "offsets")
+
+
+@test
+def test_descriptor_replaced_all_the_time(tmp):
+    t, said, work = in_work(tmp, [PROGS / "replaced_fd", "A", "B", "20000"])
+    truth = b"".join(text for _, _, text in said.words["files"]).decode()
+    equal(len(truth), 20000, "records")
+    check(min(truth.count("A"), truth.count("B")) > 100, "the descriptor was hardly replaced")
+    writes = sorted(t.events("pwrite"), key=lambda e: e.args["offset"])
+    equal([e.args["offset"] for e in writes], list(range(20000)), "writes")
+    wrong = [e for e, letter in zip(writes, truth) if e.file != os.fsencode(work / letter)]
+    check(not wrong, lambda: f"{len(wrong)} of 20000 writes with the wrong file, like {wrong[:3]}")
+
+
+@test
+def test_renamed_by_an_untraced_process(tmp):
+    """The name of the moment, also where nobody traced saw the renaming."""
+    need_root()
+    work = tmp / "w"
+    (work / "d").mkdir(parents=True)
+    code = """
+import os, sys
+fd = os.open("d/f", os.O_CREAT | os.O_RDWR)
+print("live", flush=True)
+for line in sys.stdin.buffer:
+    os.pwrite(fd, b"x", int(line))
+    print("done", flush=True)
+"""
+    names = [b"d/f", b"d/g", b"d/h", b"e/h", b"h", b"i"]
+    with running_python(code, cwd=work) as p:
+        equal(p.line(), b"live\n")
+        with Tracer(tmp, "-p", p.pid) as tracer:
+            for i, name in enumerate(names):
+                if i == 3:
+                    os.rename(work / "d", work / "e")
+                elif i:
+                    os.rename(os.path.join(work, os.fsdecode(before)), work / os.fsdecode(name))
+                before = name
+                p.tell(b"%d\n" % i)
+                equal(p.line(), b"done\n")
+            os.unlink(work / "i")
+            p.tell(b"6\n")
+            equal(p.line(), b"done\n")
+            t = tracer.stop()
+    got = [(e.args["offset"], e.file, e.args.get("deleted")) for e in t.events("pwrite")]
+    base = os.fsencode(work) + b"/"
+    want = [(i, base + n, None) for i, n in enumerate(names)] + [(6, base + b"i", 1)]
+    equal(got, want, "names")
+
+
+if __name__ == "__main__":
+    main()

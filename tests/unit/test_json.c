@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "json.h"
+
+/* ---- a checker of its own ------------------------------------------------------------------- */
+
+/* Well-formed UTF-8 as a table (Unicode, table 3-7): the range of each byte of a sequence. */
+static const struct {
+	int len;
+	unsigned char low[4], high[4];
+} forms[] = {
+	{ 1, { 0x00 }, { 0x7f } },
+	{ 2, { 0xc2, 0x80 }, { 0xdf, 0xbf } },
+	{ 3, { 0xe0, 0xa0, 0x80 }, { 0xe0, 0xbf, 0xbf } },
+	{ 3, { 0xe1, 0x80, 0x80 }, { 0xec, 0xbf, 0xbf } },
+	{ 3, { 0xed, 0x80, 0x80 }, { 0xed, 0x9f, 0xbf } },
+	{ 3, { 0xee, 0x80, 0x80 }, { 0xef, 0xbf, 0xbf } },
+	{ 4, { 0xf0, 0x90, 0x80, 0x80 }, { 0xf0, 0xbf, 0xbf, 0xbf } },
+	{ 4, { 0xf1, 0x80, 0x80, 0x80 }, { 0xf3, 0xbf, 0xbf, 0xbf } },
+	{ 4, { 0xf4, 0x80, 0x80, 0x80 }, { 0xf4, 0x8f, 0xbf, 0xbf } },
+};
+
+/* Bytes at s that begin a sequence; *whole when they are one. At least 1. */
+static size_t part_len(const unsigned char *s, size_t n, bool *whole)
+{
+	size_t best = 1;
+
+	*whole = false;
+	for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+		size_t k = 0;
+
+		while (k < (size_t)forms[f].len && k < n && s[k] >= forms[f].low[k] &&
+		       s[k] <= forms[f].high[k])
+			k++;
+		if (k == (size_t)forms[f].len) {
+			*whole = true;
+			return k;
+		}
+		if (k > best)
+			best = k;
+	}
+	return best;
+}
+
+/* What a string must read as: the bytes, with U+FFFD for each maximal ill-formed part. */
+static size_t replaced(const unsigned char *s, size_t n, unsigned char *out, bool *good)
+{
+	size_t at = 0, len = 0;
+
+	*good = true;
+	while (at < n) {
+		bool whole;
+		size_t k = part_len(s + at, n - at, &whole);
+
+		if (whole) {
+			memcpy(out + len, s + at, k);
+			len += k;
+		} else {
+			memcpy(out + len, "\xef\xbf\xbd", 3);
+			len += 3;
+			*good = false;
+		}
+		at += k;
+	}
+	return len;
+}
+
+static unsigned int hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
+
+	assert_non_null(at);
+	return (unsigned int)(at - digits);
+}
+
+/* Reads one JSON string strictly; fails the test when it is none. Returns the bytes it stands for. */
+static size_t read_string(const char *text, size_t n, unsigned char *out)
+{
+	size_t i = 1, len = 0;
+
+	assert_true(n >= 2 && text[0] == '"' && text[n - 1] == '"');
+	while (i < n - 1) {
+		unsigned char c = (unsigned char)text[i++];
+
+		assert_true(c >= 0x20);
+		assert_true(c != '"');
+		if (c != '\\') {
+			out[len++] = c;
+			continue;
+		}
+		assert_true(i < n - 1);
+		c = (unsigned char)text[i++];
+		if (c == 'u') {
+			unsigned int value = 0;
+
+			assert_true(i + 4 <= n - 1);
+			for (int d = 0; d < 4; d++)
+				value = value << 4 | hex_digit(text[i++]);
+			assert_true(value < 0x20); /* nothing else has to be written so */
+			out[len++] = (unsigned char)value;
+			continue;
+		}
+		switch (c) {
+		case 'n':
+			c = '\n';
+			break;
+		case 't':
+			c = '\t';
+			break;
+		case 'r':
+			c = '\r';
+			break;
+		default:
+			assert_true(c == '"' || c == '\\');
+		}
+		out[len++] = c;
+	}
+	return len;
+}
+
+static void check_string(const unsigned char *s, size_t n)
+{
+	struct dft_buf buf = DFT_BUF_INIT;
+	struct dft_json json = { .buf = &buf };
+	unsigned char *want = malloc(3 * n + 1), *got;
+	size_t want_len, got_len, at = 0;
+	bool good;
+
+	assert_non_null(want);
+	want_len = replaced(s, n, want, &good);
+	assert_int_equal(dft_json_str(&json, NULL, (const char *)s, n), good);
+	assert_false(buf.failed);
+	got = malloc(buf.len);
+	assert_non_null(got);
+	got_len = read_string(buf.data, buf.len, got);
+	assert_int_equal(got_len, want_len);
+	assert_memory_equal(got, want, want_len);
+	while (at < buf.len) { /* the line itself is UTF-8 */
+		bool whole;
+
+		at += part_len((unsigned char *)buf.data + at, buf.len - at, &whole);
+		assert_true(whole);
+	}
+	free(got);
+	free(want);
+	dft_buf_free(&buf);
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void strings_by_hand(void **state)
+{
+	static const struct {
+		const char *in;
+		size_t len;
+		const char *out;
+		bool good;
+	} cases[] = {
+#define S(text) text, sizeof(text) - 1
+		{ S(""), "\"\"", true },
+		{ S("plain /a.b-c"), "\"plain /a.b-c\"", true },
+		{ S("q\"b\\s/"), "\"q\\\"b\\\\s/\"", true },
+		{ S("\n\t\r"), "\"\\n\\t\\r\"", true },
+		{ S("\x01\x08\x0c\x1f\x7f"), "\"\\u0001\\u0008\\u000c\\u001f\x7f\"", true },
+		{ S("a\0b"), "\"a\\u0000b\"", true },
+		{ S("caf\xc3\xa9"), "\"caf\xc3\xa9\"", true },
+		{ S("\xe6\x97\xa5\xf0\x9f\x98\x80"), "\"\xe6\x97\xa5\xf0\x9f\x98\x80\"", true },
+		/* one replacement for each maximal ill-formed part */
+		{ S("\xff\xfe"), "\"\xef\xbf\xbd\xef\xbf\xbd\"", false },
+		{ S("a\xc3"), "\"a\xef\xbf\xbd\"", false },
+		{ S("\xe2\x82"), "\"\xef\xbf\xbd\"", false },
+		{ S("\xe2\x82!"), "\"\xef\xbf\xbd!\"", false },
+		{ S("\xf0\x9f\x98"), "\"\xef\xbf\xbd\"", false },
+		{ S("\xc0\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\"", false },
+		{ S("\xe0\x80\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", false },
+		{ S("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", false },
+		{ S("\xf4\x90\x80\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", false },
+		{ S("\xf5"), "\"\xef\xbf\xbd\"", false },
+		{ S("\x80\"\n"), "\"\xef\xbf\xbd\\\"\\n\"", false },
+#undef S
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct dft_buf buf = DFT_BUF_INIT;
+		struct dft_json json = { .buf = &buf };
+
+		assert_int_equal(dft_json_str(&json, NULL, cases[i].in, cases[i].len),
+				 cases[i].good);
+		assert_int_equal(buf.len, strlen(cases[i].out));
+		assert_memory_equal(buf.data, cases[i].out, buf.len);
+		dft_buf_free(&buf);
+		check_string((const unsigned char *)cases[i].in, cases[i].len);
+	}
+}
+
+static uint32_t random_state = 1;
+
+static uint32_t random_u32(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state;
+}
+
+static void strings_at_random(void **state)
+{
+	/* Bytes at which sequences begin, end and go wrong, so that they meet often. */
+	static const unsigned char edge[] = { 0x00, 0x1f, '"', '\\', 'a',  0x7f, 0x80, 0x8f, 0x90,
+					      0x9f, 0xa0, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0, 0xe1, 0xed,
+					      0xef, 0xf0, 0xf1, 0xf4, 0xf5, 0xff };
+	unsigned char s[64];
+
+	(void)state;
+	for (int i = 0; i < 10000; i++) {
+		size_t n = random_u32() % sizeof(s);
+
+		for (size_t k = 0; k < n; k++)
+			s[k] = i & 1 ? edge[random_u32() % sizeof(edge)] :
+				       (unsigned char)random_u32();
+		check_string(s, n);
+	}
+}
+
+static void every_pair_of_bytes(void **state)
+{
+	(void)state;
+	for (unsigned int a = 0; a < 256; a++)
+		for (unsigned int b = 0; b < 256; b++) {
+			unsigned char s[2] = { (unsigned char)a, (unsigned char)b };
+
+			check_string(s, 2);
+		}
+}
+
+static void commas_and_nesting(void **state)
+{
+	struct dft_buf buf = DFT_BUF_INIT;
+	struct dft_json json = { .buf = &buf };
+	const char *want = "{\"a\":1,\"b\":{},\"c\":[],\"d\":{\"e\":[1,-2,\"x\",[],{}],\"f\":true},"
+			   "\"g\":false,\"h\":\"00000000000000ff\",\"i\":\"00ff7f\","
+			   "\"j\":18446744073709551615,\"k\":-9223372036854775808}";
+
+	(void)state;
+	dft_json_object(&json, NULL);
+	dft_json_u64(&json, "a", 1);
+	dft_json_object(&json, "b");
+	dft_json_object_end(&json);
+	dft_json_array(&json, "c");
+	dft_json_array_end(&json);
+	dft_json_object(&json, "d");
+	dft_json_array(&json, "e");
+	dft_json_u64(&json, NULL, 1);
+	dft_json_i64(&json, NULL, -2);
+	dft_json_cstr(&json, NULL, "x");
+	dft_json_array(&json, NULL);
+	dft_json_array_end(&json);
+	dft_json_object(&json, NULL);
+	dft_json_object_end(&json);
+	dft_json_array_end(&json);
+	dft_json_bool(&json, "f", true);
+	dft_json_object_end(&json);
+	dft_json_bool(&json, "g", false);
+	dft_json_hash(&json, "h", 255);
+	dft_json_hex(&json, "i", "\0\xff\x7f", 3);
+	dft_json_u64(&json, "j", UINT64_MAX);
+	dft_json_i64(&json, "k", INT64_MIN);
+	dft_json_object_end(&json);
+	assert_int_equal(buf.len, strlen(want));
+	assert_memory_equal(buf.data, want, buf.len);
+	dft_buf_free(&buf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings_by_hand),
+		cmocka_unit_test(strings_at_random),
+		cmocka_unit_test(every_pair_of_bytes),
+		cmocka_unit_test(commas_and_nesting),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
