@@ -102,7 +102,7 @@ def prepare():
     a, b = (s.detach() for s in socket.socketpair())
     os.set_blocking(a, False); os.set_blocking(b, False)
     fds = [os.open("a", os.O_RDWR), os.open("b", os.O_RDWR | os.O_APPEND), os.open("dir/c", os.O_RDONLY),
-           dirfd, r, w, a, b, os.open("null", os.O_RDWR), os.open("/proc/self/stat", os.O_RDONLY),
+           dirfd, r, w, a, b, os.open("/dev/null", os.O_RDWR), os.open("/proc/self/stat", os.O_RDONLY),
            os.eventfd(3, os.EFD_NONBLOCK), os.memfd_create("mem"),
            os.open("dir/sub", os.O_RDONLY | os.O_DIRECTORY),
            os.open("/proc/self/task", os.O_RDONLY | os.O_DIRECTORY)]
@@ -149,7 +149,7 @@ def call(name):
         "unlink": lambda: (path(),), "rmdir": lambda: (path(),),
         "unlinkat": lambda: (at(), path(), f((0, REMOVEDIR, 1))),
         "rename": lambda: (path(), path()), "renameat": lambda: (at(), path(), at(), path()),
-        "renameat2": lambda: (at(), path(), at(), path(), f((0, 1, 2, 4))),
+        "renameat2": lambda: (at(), path(), at(), path(), f((0, 1, 2, 99))),
         "link": lambda: (path(), path()),
         "linkat": lambda: (at(), path(), at(), path(), f((0, SYMLINK_FOLLOW, AT_EMPTY))),
         "symlink": lambda: (path(), path()), "symlinkat": lambda: (path(), at(), path()),
