@@ -170,7 +170,7 @@ _Static_assert(sizeof(struct dft_rec_call) == 48, "a read with two values is 64 
 struct dft_rec_text {
 	__u8 type;
 	__u8 slot;  /* 1 or 2 */
-	__u16 len;  /* bytes of text, without NUL */
+	__u16 len;  /* bytes of text, without NUL; DFT_PATH_MAX: it was longer than a path can be */
 	__u32 pid;
 	__u32 tid;
 	__u32 nr;   /* the call it belongs to */

@@ -159,12 +159,13 @@ static __attribute__((noinline)) int send_text(struct dft_task *t, __u64 user, _
 	if (!s)
 		return -2;
 	rec = (struct dft_rec_text *)s->rec;
-	len = bpf_probe_read_user_str(rec->text, DFT_PATH_MAX, (const void *)user);
+	/* One byte more than a path can have tells a longer string. */
+	len = bpf_probe_read_user_str(rec->text, DFT_PATH_MAX + 1, (const void *)user);
 	if (len < 1) {
 		err = -1;
 		goto out;
 	}
-	len = (len - 1) & (DFT_PATH_MAX - 1);
+	len = (len - 1) & (2 * DFT_PATH_MAX - 1);
 	if (!len && skip_empty) {
 		err = 0;
 		goto out;

@@ -2,6 +2,9 @@
 /* Values of a call record, from the arguments, the file and the program's memory. */
 #include "value.bpf.h"
 
+#define RWF_APPEND   0x10
+#define RWF_NOAPPEND 0x20
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /*
@@ -9,7 +12,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
  * call others may still move the position, after it they may have done so already; only when both
  * agree is it certain.
  */
-ALWAYS_INLINE bool value_pos(const struct value_env *env, union call_rec *rec, bool is_write,
+ALWAYS_INLINE bool value_pos(const struct value_env *env, union call_rec *rec, bool append,
 			     __u64 *value)
 {
 	struct file *file = (struct file *)env->file;
@@ -22,7 +25,7 @@ ALWAYS_INLINE bool value_pos(const struct value_env *env, union call_rec *rec, b
 		*value = env->pos;
 		return true;
 	}
-	if (is_write && env->append) {
+	if (append) {
 		*value = after - env->ret;
 		return true;
 	}
@@ -58,6 +61,14 @@ ALWAYS_INLINE bool value_deref(const struct value_env *env, __u8 src, __u64 *val
 	return true;
 }
 
+/* A write of pwritev2(), whose flags can say otherwise than the descriptor. */
+ALWAYS_INLINE bool appends(const struct value_env *env)
+{
+	__u64 flags = arg(&env->args, 5);
+
+	return (env->append && !(flags & RWF_NOAPPEND)) || flags & RWF_APPEND;
+}
+
 ALWAYS_INLINE bool value_of(const struct value_env *env, __u8 src, union call_rec *rec,
 			    __u64 *value)
 {
@@ -67,10 +78,11 @@ ALWAYS_INLINE bool value_of(const struct value_env *env, __u8 src, union call_re
 		*value = arg(&env->args, 3);
 		if (*value != (__u64)-1)
 			return true;
-		return value_pos(env, rec, src == DFT_SRC_WPOS_A3, value);
+		return value_pos(env, rec, src == DFT_SRC_WPOS_A3 && appends(env), value);
 	case DFT_SRC_POS:
+		return value_pos(env, rec, false, value);
 	case DFT_SRC_WPOS:
-		return value_pos(env, rec, src == DFT_SRC_WPOS, value);
+		return value_pos(env, rec, env->append, value);
 	case DFT_SRC_NAME2:
 		*value = env->name2;
 		return *value != 0;

@@ -59,7 +59,7 @@ def test_threads_and_forks_all_the_time(tmp):
     """Every thread that lives after the ready byte is traced, with each of its reads."""
     need_root()
     (tmp / "file").write_bytes(bytes(100100))
-    for round_ in range(8):
+    for round_ in range(6):
         with listener(tmp / f"said{round_}") as held, \
                 Background([PROGS / "churn", tmp / "file"], stdout=held[0]) as churn:
             os.close(held[0])
@@ -73,12 +73,12 @@ def test_threads_and_forks_all_the_time(tmp):
 
             until(100)
             with Tracer(tmp, "-p", churn.pid, out=tmp / f"t{round_}") as tracer:
+                ready = time.time() * 1e6
                 churn.tell(b"1")
                 until(4000)
                 churn.tell(b"2")
                 t = tracer.wait()
                 equal(churn.wait(), 0, "churn")
-        t.no_loss()
         want, born = {}, {}
         for line in lines.read_text().splitlines():
             pid, tid, n, usec = map(int, line.split())
@@ -104,7 +104,9 @@ def test_threads_and_forks_all_the_time(tmp):
         forks = [e.ret for e in t.by_pid(churn.pid).events if e.name == "fork"]
         equal(len(forks), len(set(forks)), "children forked")
         check(set(forks) <= t.pids(), "a child without a file")
-        check(len(t.pids() - set(forks) - {churn.pid}) <= 1, "a child without a fork")
+        for pid in t.pids() - set(forks) - {churn.pid}:
+            check(born[pid] <= ready, f"child {pid} without a fork")
+        t.no_loss()
 
 
 @test
@@ -112,12 +114,14 @@ def test_two_hundred_attaches(tmp):
     """To a process that opens, reads and closes all the time: no wrong name, no absurd duration."""
     need_root()
     events, threads = 0, collections.Counter()
-    with Background([PROGS / "open_loop", "200", "2"], cwd=tmp) as target:
+    with Background([PROGS / "open_loop", "200", "1"], cwd=tmp) as target:
         equal(target.line(), b"live\n")
         for n in range(200):
             begun = time.time()
-            with Tracer(tmp, "-q", "-p", target.pid, out=tmp / "t") as tracer:
-                t = tracer.stop()
+            # At once, or after a moment in which some thousand events happen.
+            options = ["-d", "0.004"] if n % 4 else []
+            with Tracer(tmp, "-q", "-p", target.pid, *options, out=tmp / "t") as tracer:
+                t = tracer.wait() if options else tracer.stop()
             ended = time.time()
             t.no_loss()
             f, = t.files
@@ -133,7 +137,7 @@ def test_two_hundred_attaches(tmp):
             for path in (tmp / "t").iterdir():
                 path.unlink()
     check(events > 20000, f"only {events} events in 200 attaches")
-    check(len(threads) == 2 and min(threads.values()) > 100, f"attaches with events: {threads}")
+    check(list(threads.values())[0] > 140, f"attaches with events: {threads}")
 
 
 def check_loop(base, events):

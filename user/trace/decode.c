@@ -285,11 +285,17 @@ static void join(struct call *call, const struct dft_text *text, uint64_t base_i
 	bool absolute = text->len && text->bytes[0] == '/';
 	const struct dft_name *base = NULL;
 
+	if (text->len >= DFT_PATH_MAX) {
+		*why = "too long";
+		return;
+	}
 	if (!absolute) {
 		base = base_name(call->engine, base_id, by_dirfd, why);
 		if (!base)
 			return;
 	}
+	if (base && base->flags & DFT_NAME_UNREACHABLE)
+		call->names.unreachable = true;
 	*at = call->engine->scratch.len;
 	if (dft_path_join(&call->engine->scratch, base ? base->text : "", base ? base->len : 0,
 			  text->bytes, text->len))
@@ -331,6 +337,8 @@ static void resolve_first(struct call *call)
 		} else if (!rec->name && call->sys->desc.ret == DFT_RET_FILE && rec->ret < 0) {
 			names->unresolved = "handle"; /* open_by_handle_at has no name to show */
 		}
+		if (names->file && names->file->flags & DFT_NAME_UNREACHABLE)
+			names->unreachable = true;
 		return;
 	}
 	if (rec->flags & DFT_CALL_FAULT1) {
@@ -348,7 +356,7 @@ static void resolve_first(struct call *call)
 		join(call, call->text1, rec->name, by_dirfd, &names->unresolved, &call->path1_at,
 		     &call->joined1);
 	}
-	if (names->unresolved && call->text1) {
+	if (names->unresolved && call->text1 && call->text1->len < DFT_PATH_MAX) {
 		names->raw1 = call->text1->bytes;
 		names->raw1_len = call->text1->len;
 	}

@@ -81,6 +81,7 @@ struct dft_call_names {
 	const char *raw1;        /* what the program wrote, when it could not be resolved */
 	size_t raw1_len;
 	bool lexical;
+	bool unreachable;        /* outside the process's root */
 };
 
 void dft_format_opening(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns);

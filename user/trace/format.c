@@ -339,6 +339,8 @@ static void write_text_value(struct dft_json *json, const struct vals *v,
 	case DFT_SRC_TEXT1:
 		if (names->path1)
 			dft_json_hash(json, val->name, dft_hash(names->path1, names->path1_len));
+		else if (names->file)
+			dft_json_hash(json, val->name, names->file->fhash);
 		break;
 	case DFT_SRC_TEXT2:
 		if (!names->text2)
@@ -412,7 +414,7 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 		dft_json_u64(json, "deleted", 1);
 	if (flags & DFT_CALL_OTHER_DELETED && names->other)
 		dft_json_u64(json, "other_deleted", 1);
-	if (names->file && names->file->flags & DFT_NAME_UNREACHABLE)
+	if (names->unreachable)
 		dft_json_u64(json, "unreachable", 1);
 	if (names->unresolved)
 		dft_json_cstr(json, "unresolved", names->unresolved);
@@ -452,7 +454,7 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 		event_end(&json);
 		return;
 	}
-	if (names->file)
+	if (names->file && shows_path1(v.sys))
 		dft_json_hash(&json, "fhash", names->file->fhash);
 	else if (names->path1 && shows_path1(v.sys))
 		dft_json_hash(&json, "fhash", dft_hash(names->path1, names->path1_len));

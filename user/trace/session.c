@@ -66,12 +66,17 @@ static char *file_name(const struct session *s, const struct dft_proc *proc)
 
 		dft_buf_putc(&name, plain ? program[i] : '_');
 	}
-	/* Host, pid and time of birth: a pid used again makes another file. */
+	/*
+	 * Host, pid and time of birth tell processes apart, also when a pid is used again; the time of
+	 * the first record, runs that trace the same process.
+	 */
 	dft_buf_puts(&key, s->engine.host);
 	dft_buf_putc(&key, '-');
 	dft_buf_u64(&key, proc->pid);
 	dft_buf_putc(&key, '-');
-	dft_buf_u64(&key, proc->start_ns ? proc->start_ns : proc->seen_ns);
+	dft_buf_u64(&key, proc->start_ns);
+	dft_buf_putc(&key, '-');
+	dft_buf_u64(&key, proc->seen_ns);
 	dft_buf_putc(&name, '-');
 	dft_buf_u64(&name, proc->pid);
 	dft_buf_putc(&name, '-');
