@@ -104,20 +104,27 @@ ALWAYS_INLINE bool class_is_filtered(__u8 cls)
 	return cls >= DFT_CLASS_SOCKET && !dft_knob_all_files;
 }
 
-/* The file of a descriptor, or NULL. */
-ALWAYS_INLINE struct file *file_of_fd(struct task_struct *task, __u32 fd)
+/* Address of the struct file of a descriptor, or 0. */
+ALWAYS_INLINE __u64 addr_of_fd(struct task_struct *task, __u32 fd)
 {
 	struct files_struct *files = task->files;
 	struct fdtable *fdt;
 	__u64 addr = 0;
 
 	if (!files)
-		return NULL;
+		return 0;
 	fdt = files->fdt;
 	if (!fdt || fd >= fdt->max_fds)
-		return NULL;
+		return 0;
 	/* The slot may change at any moment; whatever is read is a file that was there. */
 	bpf_probe_read_kernel(&addr, sizeof(addr), fdt->fd + fd);
+	return addr;
+}
+
+ALWAYS_INLINE struct file *file_of_fd(struct task_struct *task, __u32 fd)
+{
+	__u64 addr = addr_of_fd(task, fd);
+
 	return addr ? FILE_AT(addr) : NULL;
 }
 

@@ -591,6 +591,21 @@ ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_des
 	return 0;
 }
 
+/*
+ * The file was looked up at entry, a fraction of a microsecond before the kernel did. Where another
+ * thread replaces the descriptor just then, the kernel may have taken the other file. That cannot be
+ * known, but it can be said.
+ */
+ALWAYS_INLINE bool fd_was_replaced(const struct exit_ctx *x, const volatile struct dft_desc *d)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct files_struct *files = task->files;
+
+	if (!d->fd || x->nr == NR_CLOSE || !files || READ(files, count.counter) < 2)
+		return false;
+	return addr_of_fd(task, arg(&x->args, d->fd - 1)) != x->t->file;
+}
+
 static __attribute__((noinline)) int finish(struct exit_ctx *x)
 {
 	const volatile struct dft_desc *d = desc_of(x->nr);
@@ -601,6 +616,8 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 		return 0;
 	if (d->ret == DFT_RET_FILE && x->ret >= 0)
 		exit_opened(x);
+	else if (fd_was_replaced(x, d))
+		t->call |= DFT_CALL_REPLACED;
 	call = t->call;
 	if ((d->path || d->path2) && !(d->ret == DFT_RET_FILE && x->ret >= 0))
 		call = exit_texts(x, call);

@@ -245,7 +245,8 @@ static void *lock_it(void *arg)
 	(void)arg;
 	begin();
 	__atomic_store_n(&blocked_tid, gettid(), __ATOMIC_SEQ_CST);
-	ev("flock", ok(CALL(SYS_flock, victim, LOCK_EX)), F(P("old")), D("operation", LOCK_EX));
+	ev("flock", ok(CALL(SYS_flock, victim, LOCK_EX)), F(P("old")), D("operation", LOCK_EX), RET,
+	   D("replaced", 1));
 	/* The number stands for another file by now. */
 	ev("flock", ok(CALL(SYS_flock, victim, LOCK_UN)), F(P("new")), D("operation", LOCK_UN));
 	end();

@@ -414,6 +414,8 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 		dft_json_u64(json, "deleted", 1);
 	if (flags & DFT_CALL_OTHER_DELETED && names->other)
 		dft_json_u64(json, "other_deleted", 1);
+	if (flags & DFT_CALL_REPLACED)
+		dft_json_u64(json, "replaced", 1);
 	if (names->unreachable)
 		dft_json_u64(json, "unreachable", 1);
 	if (names->unresolved)
