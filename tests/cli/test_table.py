@@ -70,7 +70,7 @@ def arm64_header():
         skip("headers", f"no {GENERIC}")
     text = GENERIC.read_text()
     numbers = {m[1]: int(m[2]) for m in
-               re.finditer(r"^#define (__NR(?:3264)?_\w+) (\d+)\b", text, re.M)}
+               re.finditer(r"^#define (__NR(?:3264)?_\w+)\s+(\d+)\b", text, re.M)}
     # Behind the marker are the names of the calls that 32- and 64-bit machines name differently.
     names = {}
     part = text[text.index("#if __BITS_PER_LONG == 64 && !defined(__SYSCALL_COMPAT)",
@@ -80,7 +80,8 @@ def arm64_header():
             names[m[1]] = numbers[m[2]]
     for name, number in numbers.items():
         if name.startswith("__NR_") and name not in ("__NR_syscalls", "__NR_arch_specific_syscall",
-                                                     "__NR_sync_file_range2"):
+                                                     "__NR_sync_file_range2") and \
+                not 403 <= number < 424:  # with 64-bit times, for 32-bit machines
             names.setdefault(name.removeprefix("__NR_"), number)
     return names
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Attaching to processes that run: names right from the first event, no thread missed."""
 import collections
+import fcntl
 import hashlib
 import os
 import re
@@ -157,6 +158,58 @@ def check_loop(base, events):
             equal(number, last % 200 + 1 if name == "close" else last,
                   f"file of {e}, after {name} of f{last}")
         before = e.name, number
+
+
+@test
+def test_call_begun_before(tmp):
+    """A call that blocks when we come is no event; what the thread does next is."""
+    need_root()
+    (tmp / "f").write_text("")
+    holder = os.open(tmp / "f", os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    code = """
+import fcntl, os, sys, threading
+fd = os.open("f", os.O_RDONLY)
+pid = os.fork()
+if pid == 0:
+    os.read(0, 1)
+    os._exit(3)
+threading.Thread(target=lambda: os.waitpid(pid, 0)).start()
+print(pid, flush=True)
+fcntl.flock(fd, fcntl.LOCK_EX)
+fcntl.flock(fd, fcntl.LOCK_UN)
+os.fsync(fd)
+"""
+    try:
+        with running_python(code, cwd=tmp) as p:
+            child = int(p.line())
+
+            def number(path):
+                return Path(f"/proc/{path}/syscall").read_text().split()[0]
+
+            def asleep():  # in flock, and in wait4
+                return {number(f"{p.pid}/task/{tid}") for tid in os.listdir(f"/proc/{p.pid}/task")}
+
+            wanted = {"73", "61"} if os.uname().machine == "x86_64" else {"32", "260"}
+            while asleep() != wanted:
+                os.sched_yield()
+            begun = time.time()
+            with Tracer(tmp, "-p", p.pid) as tracer:
+                fcntl.flock(holder, fcntl.LOCK_UN)
+                p.tell(b"x")  # ends the child, and with it the other thread's wait
+                t = tracer.wait()
+            ended = time.time()
+            equal(p.wait(), 0)
+    finally:
+        os.close(holder)
+    f = t.by_pid(p.pid)
+    flocks = [(e.args["operation"], e.ret) for e in f.events if e.name == "flock"]
+    equal(flocks, [(fcntl.LOCK_UN, 0)], "flock events")
+    equal([e.file for e in f.events if e.name == "fsync"], [os.fsencode(tmp / "f")], "fsync")
+    equal([e for e in f.events if e.name == "wait"], [], "wait events")
+    check(child not in t.pids(), "a child that was there before")
+    for e in f.events:
+        check(begun * 1e6 - 10 <= e.ts and e.ts + e.dur <= ended * 1e6 + 10, f"time of {e}")
 
 
 @test

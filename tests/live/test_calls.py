@@ -15,12 +15,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from dfttest import *  # noqa: E402,F403
-from said import compare, trace_said  # noqa: E402
+from said import Said, compare, listener, trace_said  # noqa: E402
 
 PROGRAM = BUILD / "tests/progs/every_call"
 
 # Calls that cannot be made to fail.
 NEVER_FAIL = {"sync", "fork", "vfork"}
+
+
+def make_work(tmp):
+    work = tmp / "work"
+    work.mkdir()
+    shutil.copy("/bin/true", work / "tool")
+    (work / "script").write_text("#!/bin/sh -e\nexit 0\n")
+    os.chmod(work / "script", 0o755)
+    return work
 
 
 @functools.lru_cache(None)
@@ -29,12 +38,7 @@ def traced(*options):
     need_root()
     with tempfile.TemporaryDirectory(prefix="dft-calls-") as tmp:
         tmp = Path(tmp).resolve()
-        work = tmp / "work"
-        work.mkdir()
-        shutil.copy("/bin/true", work / "tool")
-        (work / "script").write_text("#!/bin/sh -e\nexit 0\n")
-        os.chmod(work / "script", 0o755)
-        t, said, pipe = trace_said(tmp, [PROGRAM], *options, cwd=work)
+        t, said, pipe = trace_said(tmp, [PROGRAM], *options, cwd=make_work(tmp))
         check_with_reader(t.path)
         return t, said, pipe
 
@@ -53,6 +57,37 @@ def test_every_call_with_all_files(tmp):
     compare(t, said, all_files=True, set_aside=lambda e: e.file == pipe)
     for f in t.files:
         equal(f.filtered, {}, f"filtered of {f.path.name}")
+
+
+def traced_beside(tmp, *options):
+    """The same, with the program started by a shell that runs already; -p if no options are given."""
+    need_root()
+    with listener(tmp / "said") as held, \
+            Background(["sh", "-c", 'read line; exec "$@"', "sh", PROGRAM], cwd=make_work(tmp),
+                       stdout=held[0]) as shell:
+        os.close(held[0])
+        held[0] = None
+        with Tracer(tmp, *(options or ["-p", shell.pid])) as tracer:
+            shell.tell()
+            equal(shell.wait(), 0, "every_call")
+            t = tracer.stop() if options else tracer.wait()
+    said = Said((tmp / "said").read_text())
+    for pid, _ in said.threads:
+        equal(t.by_pid(pid).lost, {}, f"lost of {pid}")
+    return t, said
+
+
+@test
+def test_every_call_after_attach(tmp):
+    t, said = traced_beside(tmp)
+    compare(t, said)
+    check_with_reader(t.path)
+
+
+@test
+def test_every_call_with_the_whole_system(tmp):
+    t, said = traced_beside(tmp, "-a")
+    compare(t, said)
 
 
 @test

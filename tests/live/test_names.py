@@ -25,7 +25,7 @@ def in_work(tmp, argv):
 def test_names_that_change(tmp):
     """Hard links, bind mounts, renames of file and directory, unlink, dup over a blocked call."""
     t, said, _ = in_work(tmp, [PROGS / "names_change"])
-    equal(len(said.who("end")), 7, "threads that said something")
+    equal(len(said.who("end")), 9, "threads that said something")
     compare(t, said)
 
 
@@ -88,6 +88,41 @@ def test_descriptor_replaced_all_the_time(tmp):
             other += 1
             unmarked += "replaced" not in e.args
     print(f"  {other} of 20000 writes name the other file, {unmarked} of them not marked; {marked} marked")
+
+
+@test
+def test_pipe_replaced_under_a_read(tmp):
+    """A thread blocks in a read; dup2() puts a file in the pipe's place: the event names the pipe."""
+    need_root()
+    code = """
+import os, threading
+r, w = os.pipe()
+keep = os.dup(r)
+f = os.open("file", os.O_CREAT | os.O_RDWR)
+os.write(f, b"0123456789")
+me = []
+def reader():
+    me.append(threading.get_native_id())
+    assert os.read(r, 7) == b"piped"
+    assert os.pread(r, 7, 3) == b"3456789"
+t = threading.Thread(target=reader)
+t.start()
+while not me or open(f"/proc/self/task/{me[0]}/syscall").read().split()[0] not in ("0", "63"):
+    os.sched_yield()
+os.dup2(f, r)
+os.write(w, b"piped")
+t.join()
+print(me[0], os.fstat(keep).st_ino)
+"""
+    t = trace(tmp, [PYTHON, "-I", "-S", "-c", code], "--all-files", cwd=tmp)
+    tid, ino = map(int, t.run.out.split())
+    pipe, file = b"pipe:[%d]" % ino, os.fsencode(tmp / "file")
+    got = [(e.name, e.file, e.ret) for e in t.events(tid=tid) if e.name in ("read", "pread")]
+    equal(got, [("read", pipe, 5), ("pread", file, 7)], "reads of the thread")
+    dup, = t.events("dup2")
+    equal((dup.file, dup.ret), (file, dup.args["newfd"]), "dup2")
+    close, = [e for e in t.events("close") if e.args.get("via") == "dup2"]
+    equal(close.file, pipe, "what dup2 closed")
 
 
 @test

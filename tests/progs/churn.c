@@ -6,7 +6,8 @@
  *
  *   PID TID N BORN
  *
- * BORN is when the process was about to be forked, in microseconds since 1970. A second byte on stdin ends it all. `churn FILE`, the file being of more than 100,000 bytes.
+ * BORN is when the process was about to be forked, in microseconds since 1970. A second byte on stdin
+ * ends it all. `churn FILE`, the file being of more than 100,000 bytes.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -276,6 +276,56 @@ static void replaced_under_a_call(void)
 	pthread_join(thread, NULL);
 }
 
+/* ---- file systems of other kinds ---- */
+
+static void overlay(void)
+{
+	long lower, upper;
+
+	if (mkdir("lower", 0700) || mkdir("upper", 0700) || mkdir("ovlwork", 0700) ||
+	    mkdir("merged", 0700))
+		_exit(90);
+	make("lower/file", "1");
+	if (mount("overlay", "merged", "overlay", 0,
+		  "lowerdir=lower,upperdir=upper,workdir=ovlwork")) {
+		say_word("no overlay", NULL);
+		begin();
+		end();
+		return;
+	}
+	begin();
+	lower = open_it("merged/file", O_RDONLY);
+	read_it(lower, P("merged/file"));
+	/* Copied up by this. */
+	upper = open_it("merged/file", O_RDWR);
+	ev("pwrite", ok(CALL(SYS_pwrite64, upper, L("x"), 1, 0)), F(P("merged/file")),
+	   U("count", 1), D("offset", 0));
+	read_it(lower, P("merged/file"));
+	ev("rename", ok(CALL(SYS_renameat2, AT_FDCWD, L("merged/file"), AT_FDCWD,
+			     L("merged/other"), 0)),
+	   F(P("merged/file")), FILE_AS("newpath_hash", P("merged/other")), U("flags", 0));
+	read_it(upper, P("merged/other"));
+	ev("unlink", ok(CALL(SYS_unlinkat, AT_FDCWD, L("merged/other"), 0)),
+	   F(P("merged/other")));
+	ev("pread", ok(CALL(SYS_pread64, upper, L(byte), 1, 0)), F(P("merged/other")),
+	   U("count", 1), D("offset", 0), RET, D("deleted", 1));
+	ev("close", ok(CALL(SYS_close, upper)), F(P("merged/other")), RET, D("deleted", 1));
+	ev("close", ok(CALL(SYS_close, lower)), F(P("merged/other")), RET, D("deleted", 1));
+	end();
+}
+
+static void nameless(void)
+{
+	long fd;
+
+	begin();
+	fd = ok(CALL(SYS_memfd_create, L("some thing"), 0));
+	ev("write", ok(CALL(SYS_write, fd, L("12345"), 5)), F("/memfd:some thing"), U("count", 5),
+	   D("offset", 0));
+	ev("close", ok(CALL(SYS_close, fd)), F("/memfd:some thing"));
+	end();
+}
+
 /* A file system of its own is left behind by each child. */
 static void in_child(void (*work)(void))
 {
@@ -309,6 +359,13 @@ static void yet_more_mounts(void)
 	moved_mounts();
 }
 
+static void overlay_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		_exit(90);
+	overlay();
+}
+
 int main(void)
 {
 	if (!getcwd(cwd, sizeof(cwd)))
@@ -318,6 +375,8 @@ int main(void)
 	in_child(yet_more_mounts);
 	in_child(renamed_and_removed);
 	in_child(current_directory);
+	in_child(overlay_mounts);
+	in_child(nameless);
 	replaced_under_a_call();
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,11 +67,15 @@ static inline void say_hex(const void *bytes, size_t len)
 	}
 }
 
+/* A pipe keeps writes apart up to PIPE_BUF only: longer lines of two threads would mix. */
+static pthread_mutex_t say_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static inline void say_flush(void)
 {
 	size_t at = 0;
 
 	say_raw("\n", 1);
+	pthread_mutex_lock(&say_lock);
 	while (at < say_buf.len) {
 		ssize_t n = write(SAY_FD, say_buf.text + at, say_buf.len - at);
 
@@ -78,6 +83,7 @@ static inline void say_flush(void)
 			_exit(99);
 		at += (size_t)n;
 	}
+	pthread_mutex_unlock(&say_lock);
 	say_buf.len = 0;
 }
 
