@@ -18,7 +18,8 @@
 #define MAX_LINKS   8
 #define TALLY_BATCH 512
 /* Empty the kernel's map of names when this many have been sent since, well before it is full. */
-#define NAMES_HIGH 98304
+#define NAMES_HIGH  98304
+#define NAMES_BATCH 8192
 
 struct dft_tracer {
 	struct dftrace_bpf *skel;
@@ -205,12 +206,23 @@ int dft_tracer_attach(struct dft_tracer *tracer)
  */
 static void forget_names(struct dft_tracer *tracer)
 {
-	int fd = bpf_map__fd(tracer->skel->maps.names);
-	uint64_t key;
+	int fd = bpf_map__fd(tracer->skel->maps.names), err;
+	uint64_t *keys = calloc(NAMES_BATCH, sizeof(*keys));
+	char *values = calloc(NAMES_BATCH, bpf_map__value_size(tracer->skel->maps.names));
+	uint32_t batch = 0, count;
+	bool first = true;
 
-	while (!bpf_map_get_next_key(fd, NULL, &key))
-		if (bpf_map_delete_elem(fd, &key) && errno != ENOENT)
-			break;
+	do {
+		count = NAMES_BATCH;
+		err = keys && values ? bpf_map_lookup_and_delete_batch(fd, first ? NULL : &batch, &batch,
+								       keys, values, &count, NULL) :
+				       -ENOMEM;
+		first = false;
+	} while (!err);
+	if (err != -ENOENT && err != -ENOMEM)
+		dft_verbose("emptying the map of names: %s", strerror(-err));
+	free(keys);
+	free(values);
 	tracer->names_sent = 0;
 }
 
