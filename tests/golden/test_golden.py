@@ -51,8 +51,8 @@ STEP = {name: i + 1 for i, name in enumerate(
 CLASS = {name: i for i, name in enumerate(
     "none file dir block link socket pipe tty chardev anon pseudo excluded".split())}
 CALL_FLAG = {name: 1 << i for i, name in enumerate(
-    "base text1 text2 fault1 fault2 lost1 lost2 self deleted shared via nameless dirfd nobase "
-    "nobase2 other_deleted".split())}
+    "base text1 text2 fault1 fault2 lost1 lost2 self deleted shared via nameless dirfd "
+    "replaced unused other_deleted".split())}
 NAME_FLAG = {"truncated": 1, "unreachable": 2, "floating": 4}
 TALLY = {name: i + 1 for i, name in enumerate(
     "lost filtered undecoded unknown compat record task".split())}

@@ -7,16 +7,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from dfttest import *  # noqa: E402,F403
-from said import Said, compare, listener, trace_said  # noqa: E402
+from said import compare, trace_said  # noqa: E402
 
 PROGS = BUILD / "tests/progs"
 
 
-def in_work(tmp, argv):
+def in_work(tmp, argv, *options):
     need_root()
     work = tmp / "work"
     work.mkdir()
-    t, said, _ = trace_said(tmp, argv, cwd=work)
+    t, said, _ = trace_said(tmp, argv, *options, cwd=work)
     check_with_reader(t.path)
     return t, said, work
 
@@ -73,7 +73,7 @@ def test_descriptor_replaced_all_the_time(tmp):
     that in such a race some name the other one. Those that stand for another file at the end of the
     call are marked `replaced`; one that is not marked was replaced twice. The shares are printed.
     """
-    t, said, work = in_work(tmp, [PROGS / "replaced_fd", "A", "B", "20000"])
+    t, said, work = in_work(tmp, [PROGS / "replaced_fd", "A", "B", "20000"], "--ring", "256M")
     truth = b"".join(text for _, _, text in said.words["files"]).decode()
     equal(len(truth), 20000, "records")
     check(min(truth.count("A"), truth.count("B")) > 100, "the descriptor was hardly replaced")

@@ -192,6 +192,32 @@ def test_one_file_across_exec(tmp):
 
 
 @test
+def test_exec_by_descriptor(tmp):
+    """Known by the file's name, not by the number of the descriptor."""
+    need_root()
+    (tmp / "a script").write_text("#!/bin/sh\nexit 6\n")
+    os.chmod(tmp / "a script", 0o755)
+    os.symlink("/bin/true", tmp / "link")
+    for file, program, status in (("a script", "a_script", 6), ("link", "true", 0)):
+        code = f"import os; fd = os.open({file!r}, os.O_RDONLY); os.set_inheritable(fd, True); " \
+               "os.execve(fd, ['first', 'second'], {})"
+        t = trace(tmp, [PYTHON, "-I", "-S", "-c", code], cwd=tmp, out=tmp / program, status=status)
+        f, = t.files
+        e = [e for e in f.events if e.name == "execve"][-1]
+        where = os.path.realpath(tmp / file)
+        equal((e.ret, e.named("pathname_hash")), (0, os.fsencode(where)), "execve")
+        # One more process, in which the exec is the first that happens.
+        code = f"import os, sys; fd = os.open({file!r}, os.O_RDONLY); " \
+               "os.set_inheritable(fd, True); sys.stdin.read(1); os.execve(fd, ['first'], {})"
+        with running_python(code, cwd=tmp) as p:
+            with Tracer(tmp, "-p", p.pid, out=tmp / f"{program}2") as tracer:
+                p.tell()
+                t = tracer.wait()
+            equal(p.wait(), status)
+        equal([f.program for f in t.files], [program], "name of the file")
+
+
+@test
 def test_exec_of_a_thread(tmp):
     """It becomes the process: one file, the exec once, and under the process's own number."""
     need_root()

@@ -73,7 +73,6 @@ def interrupted_command(tmp, sig, number, rng):
             moment(rng, p.stdout.fileno())
         # From a terminal ^C goes to all of the group; TERM and HUP are passed on.
         os.killpg(p.pid, sig) if sig == signal.SIGINT else p.send_signal(sig)
-        p.stdout.close()
         try:
             status = p.wait(LIVE_TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -84,6 +83,7 @@ def interrupted_command(tmp, sig, number, rng):
             p.kill()
             p.wait()
         p.stderr.close()
+        p.stdout.close()  # not before: the command would die of SIGPIPE
     check(status == -sig or status == 128 + sig, f"status {status} after {sig.name}: {err!r}")
     return out
 
