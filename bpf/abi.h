@@ -250,7 +250,6 @@ enum dft_tally_kind {
 	DFT_TALLY_UNKNOWN = 4,   /* a number that the table does not have; nr = number or 0xffff */
 	DFT_TALLY_COMPAT = 5,    /* 32-bit calls; nr = their number */
 	DFT_TALLY_RECORD = 6,    /* nr = enum dft_rec_type of a record that found the ring full */
-	DFT_TALLY_TASK = 7,      /* a thread that could not be followed: no memory for its state */
 };
 
 /* Set in a tally's nr: what the event's name depends on besides the number. */

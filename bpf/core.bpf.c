@@ -12,6 +12,7 @@ const volatile bool dft_knob_no_loop = false;
 const volatile __u32 dft_knob_self = 0;
 
 __u64 dft_moves = 0;
+__u64 dft_unmarked = 0, dft_unmarked_done = 0;
 
 #define DFT_TABLE_KERNEL
 #include "table.h"

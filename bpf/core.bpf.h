@@ -39,6 +39,14 @@ extern const volatile struct dft_desc dft_descs[DFT_NR_MAX];
  */
 extern __u64 dft_moves;
 
+/*
+ * Threads whose state could not be made when they were born: no memory, or the storage's lock was
+ * held by a task that this CPU had interrupted. Their processes are in the target map, and while the
+ * two numbers differ, each call of a thread without state looks there. User space runs the iterator,
+ * and then sets the second to what the first was before.
+ */
+extern __u64 dft_unmarked, dft_unmarked_done;
+
 /* ---- a traced thread ---------------------------------------------------------------------- */
 
 enum task_flag {

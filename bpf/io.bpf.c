@@ -395,9 +395,9 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	struct args args = {};
 
 	if (!t) {
-		if (!dft_knob_all)
+		if (!dft_knob_all && dft_unmarked == dft_unmarked_done)
 			return 0;
-		t = dft_adopt(task);
+		t = dft_adopt(task, nr);
 		if (!t)
 			return 0;
 	}

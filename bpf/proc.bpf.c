@@ -24,31 +24,54 @@ ALWAYS_INLINE void proc_fill(struct dft_rec_proc *rec, __u8 type, struct task_st
 	BPF_CORE_READ_INTO(&rec->comm, task, comm);
 }
 
-/* A thread that could not be followed: counted for its process. */
+/* A thread that cannot be followed yet; see dft_unmarked. */
 ALWAYS_INLINE void task_failed(struct task_struct *task)
 {
-	struct dft_task t = {};
+	__u32 tgid = task->tgid, flags = DFT_TARGET_TRACE;
 
-	t.pid = task->tgid;
-	t.start_ns = start_of(task);
-	tally_one(&t, DFT_TALLY_TASK, 0);
+	bpf_map_update_elem(&targets, &tgid, &flags, BPF_NOEXIST);
+	__sync_fetch_and_add(&dft_unmarked, 1);
 }
 
-__hidden struct dft_task *dft_adopt(struct task_struct *task)
+/* True if the current thread, which has no state, should have one; sets its first flags. */
+ALWAYS_INLINE bool should_trace(struct dft_task *fresh)
+{
+	__u32 *target;
+
+	if (fresh->pid == dft_knob_self)
+		return false;
+	if (dft_unmarked != dft_unmarked_done) {
+		target = bpf_map_lookup_elem(&targets, &fresh->pid);
+		if (target) {
+			if (*target & DFT_TARGET_BEFORE_EXEC)
+				fresh->flags = TASK_BEFORE_EXEC;
+			return true;
+		}
+	}
+	return dft_knob_all;
+}
+
+__hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 {
 	struct dft_task fresh = {}, *t;
+	struct dft_tally_key key;
 	struct dft_rec_proc rec;
 	struct dft_place place;
 
 	fresh.pid = task->tgid;
-	if (fresh.pid == dft_knob_self)
+	if (!should_trace(&fresh))
 		return NULL;
 	fresh.start_ns = start_of(task);
 	t = bpf_task_storage_get(&tasks, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
-		task_failed(task);
+		if (nr < DFT_NR_MAX && dft_descs[nr & (DFT_NR_MAX - 1)].kind == DFT_KIND_DECODED) {
+			tally_key(&key, &fresh, DFT_TALLY_LOST, nr);
+			dft_tally(&key, 0, 0, 0);
+		}
 		return NULL;
 	}
+	if (fresh.flags & TASK_BEFORE_EXEC)
+		return t;
 	proc_fill(&rec, DFT_REC_PROC, task, t);
 	if (!place_cwd(&place, task))
 		rec.cwd = dft_name(t, &place);
@@ -82,18 +105,16 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	fresh.pid = child->tgid;
 	fresh.start_ns = start_of(child);
 	t = bpf_task_storage_get(&tasks, child, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t) {
+	if (!t)
 		task_failed(child);
-		return 0;
-	}
 	if (child->tgid == tgid)
 		return 0;
-	proc_fill(&rec, DFT_REC_FORK, child, t);
+	proc_fill(&rec, DFT_REC_FORK, child, &fresh);
 	rec.maker = tgid;
 	if (!place_cwd(&place, child))
-		rec.cwd = dft_name(t, &place);
+		rec.cwd = dft_name(&fresh, &place);
 	if (dft_emit(&rec, sizeof(rec)))
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_FORK);
+		tally_one(&fresh, DFT_TALLY_RECORD, DFT_REC_FORK);
 	return 0;
 }
 
@@ -195,9 +216,14 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct dft_rec_exit rec = {};
 	struct signal_struct *signal = task->signal;
+	__u32 pid = task->tgid;
 
 	/* The kernel counts the thread out before this hook; the last one ends the process. */
-	if (!t || !signal || signal->live.counter)
+	if (!signal || signal->live.counter)
+		return 0;
+	if (t || dft_unmarked)
+		bpf_map_delete_elem(&targets, &pid); /* the pid may be used again */
+	if (!t)
 		return 0;
 	rec.type = DFT_REC_EXIT;
 	rec.pid = t->pid;
@@ -208,7 +234,6 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 							 BPF_CORE_READ(task, group_leader, exit_code);
 	if (dft_emit(&rec, sizeof(rec)))
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXIT);
-	bpf_map_delete_elem(&targets, &t->pid);
 	return 0;
 }
 

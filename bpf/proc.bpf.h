@@ -4,7 +4,10 @@
 
 #include "core.bpf.h"
 
-/* Starts tracing the current thread (-a), unless it is the tracer's own. NULL if not traced. */
-struct dft_task *dft_adopt(struct task_struct *task) __hidden;
+/*
+ * Starts tracing the current thread if it should be traced and is not yet: with -a, or because that
+ * failed at its birth. NULL if it is not to be traced, or cannot be: then call `nr` is counted.
+ */
+struct dft_task *dft_adopt(struct task_struct *task, __u32 nr) __hidden;
 
 #endif

@@ -50,6 +50,17 @@ def test_every_call(tmp):
 
 
 @test
+def test_every_call_as_on_older_kernels(tmp):
+    """Without bpf_loop() and bpf_rdonly_cast()."""
+    os.environ["DFTRACE_BPF_FALLBACK"] = "1"
+    try:
+        t, said, _ = traced()
+    finally:
+        del os.environ["DFTRACE_BPF_FALLBACK"]
+    compare(t, said)
+
+
+@test
 def test_every_call_with_all_files(tmp):
     """With --all-files the calls on pipes and devices are events as well."""
     t, said, pipe = traced("--all-files")

@@ -20,6 +20,7 @@ enum dft_fmt {
 	DFT_FMT_ID,     /* uid or gid; -1 = unchanged */
 	DFT_FMT_MODE,   /* only with O_CREAT or O_TMPFILE in `flags` */
 	DFT_FMT_STATUS, /* behind ret */
+	DFT_FMT_GATE,   /* low half 0: the next value is not shown */
 	DFT_FMT_FH,     /* hash of a file name */
 	DFT_FMT_SH,     /* hash of a string */
 	DFT_FMT_STR,

@@ -463,6 +463,14 @@ static int count_excluded(struct dft_proc *proc, const char *event)
 	return 0;
 }
 
+/* Exec by descriptor: only now is it known which file that was. */
+static int set_program_of_call(struct dft_proc *proc, const struct dft_call_names *names)
+{
+	if (names->path1)
+		return set_program(proc, names->path1, names->path1_len);
+	return names->file ? set_program(proc, names->file->text, names->file->len) : 0;
+}
+
 static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
 {
 	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
@@ -489,10 +497,15 @@ static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
 	resolve(&call);
 	if (engine->scratch.failed)
 		err = -ENOMEM;
-	else if (is_excluded(&call))
+	else if (call.sys->desc.special == DFT_SPECIAL_EXEC && rec->ret == 0)
+		err = set_program_of_call(proc, &call.names);
+	if (err)
+		goto out;
+	if (is_excluded(&call))
 		err = count_excluded(proc, dft_sys_event_of(call.sys, rec));
 	else
 		dft_format_call(engine, proc, rec, &call.names);
+out:
 	free(call.text1);
 	free(call.text2);
 	if (!err && proc->lines.len >= LINES_HIGH)

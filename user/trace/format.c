@@ -428,10 +428,17 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 		dft_json_cstr(json, "via", via);
 }
 
+static bool gate_is_shut(const struct vals *v, unsigned int i)
+{
+	return i && v->sys->vals[i - 1].fmt == DFT_FMT_GATE &&
+	       (!val_present(v, i - 1) || !(uint32_t)v->rec->val[i - 1]);
+}
+
 static void write_after_ret(struct dft_json *json, const struct vals *v)
 {
 	for (unsigned int i = 0; i < DFT_MAX_VALS && v->sys->vals[i].src; i++)
-		if (v->sys->vals[i].fmt == DFT_FMT_STATUS && val_present(v, i) && v->rec->ret >= 0)
+		if (v->sys->vals[i].fmt == DFT_FMT_STATUS && val_present(v, i) &&
+		    v->rec->ret >= 0 && !gate_is_shut(v, i))
 			write_value(json, v->sys->vals[i].name, DFT_FMT_STATUS, v->rec->val[i]);
 }
 
@@ -485,8 +492,6 @@ static const char *tally_op(const struct dft_tally_key *key)
 		return key->nr < sizeof(records) / sizeof(records[0]) && records[key->nr] ?
 			       records[key->nr] :
 			       "record";
-	if (key->kind == DFT_TALLY_TASK)
-		return "thread";
 	if (!sys)
 		return NULL;
 	if (key->kind == DFT_TALLY_UNDECODED || !sys->event)
@@ -534,8 +539,7 @@ static void write_lost(struct dft_json *json, struct dft_engine *engine, struct 
 	for (size_t i = 0; i < proc->ntallies; i++) {
 		const struct dft_tally_entry *e = &proc->tallies[i];
 
-		if (e->key.kind != DFT_TALLY_LOST && e->key.kind != DFT_TALLY_RECORD &&
-		    e->key.kind != DFT_TALLY_TASK)
+		if (e->key.kind != DFT_TALLY_LOST && e->key.kind != DFT_TALLY_RECORD)
 			continue;
 		counts_add(&counts, tally_op(&e->key) ? tally_op(&e->key) : "unknown",
 			   e->value.calls);

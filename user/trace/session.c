@@ -133,15 +133,24 @@ static int on_record(void *ctx, const void *data, size_t size)
 	return dft_engine_record(&s->engine, data, size);
 }
 
+static bool is_loss(const struct dft_tally_key *key)
+{
+	return key->kind == DFT_TALLY_LOST || key->kind == DFT_TALLY_RECORD;
+}
+
 static int on_tally(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value)
 {
 	struct session *s = ctx;
 	uint64_t id = dft_procs_key(key->pid, key->start_ns);
+	bool known = dft_map_get(&s->engine.procs.dying, id);
 	int err = dft_engine_tally(&s->engine, key, value);
 
 	if (err)
 		return err;
-	return dft_map_get(&s->engine.procs.dying, id) != NULL;
+	/* At the end everybody is dying: what belongs to none was lost with its process's birth. */
+	if (!known && !s->tracing && is_loss(key))
+		s->engine.uncounted += value->calls;
+	return known;
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -367,8 +376,7 @@ static int add_lost(void *ctx, const struct dft_tally_key *key, const struct dft
 {
 	uint64_t *lost = ctx;
 
-	if (key->kind == DFT_TALLY_LOST || key->kind == DFT_TALLY_RECORD ||
-	    key->kind == DFT_TALLY_TASK)
+	if (is_loss(key))
 		*lost += value->calls;
 	return 0;
 }
@@ -417,6 +425,7 @@ static void on_tick(struct session *s)
 	if (!s->tracing)
 		return;
 	empty = read_ring(s, true);
+	fail(s, dft_tracer_catch_up(s->tracer));
 	if (s->ticks % REAP_TICKS == 0 || s->engine.procs.dying.len > 256)
 		reap(s);
 	if (s->ticks % FLUSH_TICKS == 0) {

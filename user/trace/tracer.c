@@ -85,6 +85,7 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg, bool ca
 		return -errno;
 	tracer->skel = skel;
 	set_knobs(skel->rodata, cfg);
+	skel->rodata->dft_knob_no_loop = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	tracer->enter = cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
 	tracer->exit = cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
 	bpf_program__set_autoload(tracer->enter, true);
@@ -111,7 +112,8 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	tracer->fn = fn;
 	tracer->ctx = ctx;
 	libbpf_set_print(print_libbpf);
-	err = load(tracer, cfg, true);
+	/* For tests: what an older kernel would get. */
+	err = getenv("DFTRACE_BPF_FALLBACK") ? -ENOTSUP : load(tracer, cfg, true);
 	if (err) {
 		dft_verbose("programs with bpf_rdonly_cast() do not load (%s): using those without",
 			    strerror(-err));
@@ -157,22 +159,38 @@ static int mark_once(struct bpf_link *link)
 	return (int)marked;
 }
 
+static uint64_t unmarked_now(const struct dft_tracer *tracer)
+{
+	return __atomic_load_n(&tracer->skel->bss->dft_unmarked, __ATOMIC_ACQUIRE);
+}
+
 /*
  * The fork hook is live by now and marks children of marked threads; threads of a target that is not
- * marked yet make more meanwhile. A pass that finds nothing new ends it.
+ * marked yet make more meanwhile. A pass that finds nothing new, and in which no thread was born that
+ * could not be marked, ends it.
  */
 static int mark_targets(struct dft_tracer *tracer)
 {
 	struct bpf_link *link = bpf_program__attach_iter(tracer->skel->progs.proc_mark, NULL);
+	uint64_t before;
 	int marked;
 
 	if (!link)
 		return -errno;
 	do {
+		before = unmarked_now(tracer);
 		marked = mark_once(link);
 	} while (marked > 0);
+	if (!marked)
+		__atomic_store_n(&tracer->skel->bss->dft_unmarked_done, before, __ATOMIC_RELEASE);
 	bpf_link__destroy(link);
 	return marked;
+}
+
+int dft_tracer_catch_up(struct dft_tracer *tracer)
+{
+	return unmarked_now(tracer) == tracer->skel->bss->dft_unmarked_done ? 0 :
+									      mark_targets(tracer);
 }
 
 int dft_tracer_attach(struct dft_tracer *tracer)

@@ -22,6 +22,11 @@ int dft_tracer_add_target(struct dft_tracer *tracer, pid_t pid, uint32_t flags);
 /* Attaches and marks the targets' threads. When it returns, tracing is live. 0 or -errno + line. */
 int dft_tracer_attach(struct dft_tracer *tracer);
 /*
+ * Marks threads that the kernel side could not mark when they were born. Cheap when there are none.
+ * 0 or -errno.
+ */
+int dft_tracer_catch_up(struct dft_tracer *tracer);
+/*
  * Reads at most `budget` records. Returns how many were read (less than the budget: the ring was
  * empty), or what the callback returned.
  */
