@@ -55,7 +55,7 @@ CALL_FLAG = {name: 1 << i for i, name in enumerate(
     "replaced unused other_deleted".split())}
 NAME_FLAG = {"truncated": 1, "unreachable": 2, "floating": 4}
 TALLY = {name: i + 1 for i, name in enumerate(
-    "lost filtered undecoded unknown compat record task".split())}
+    "lost filtered undecoded unknown compat record".split())}
 RECORD = {name: i + 1 for i, name in enumerate("call text name proc fork exec exit".split())}
 TALLY_SELF, TALLY_FLAGGED = 0x8000, 0x4000
 
