@@ -43,13 +43,13 @@ $(BUILD)/dftrace: $(READ_OBJ) $(LIB_OBJ)
 
 # ---- kernel side ------------------------------------------------------------------------------
 
-BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ibpf -Ivmlinux/$(ARCH) \
-	     -idirafter /usr/include/$(TRIPLET) -Wall -Wextra -Wno-unused-parameter \
-	     -Wno-sign-compare $(if $(WERROR),-Werror)
+bpf_flags = -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(1) -Ibpf -Ivmlinux/$(1) \
+	    -idirafter /usr/include/$(TRIPLET) -Wall -Wextra -Wno-unused-parameter \
+	    -Wno-sign-compare $(if $(WERROR),-Werror)
 
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_FLAGS) $(DEPS) -c $< -o $@
+	$(CLANG) $(call bpf_flags,$(ARCH)) $(DEPS) -c $< -o $@
 	$(STRIP) -g $@
 
 # The other processor's objects are not linked here, but they must always compile.
@@ -58,7 +58,7 @@ OTHER_OBJ  := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf-$(OTHER_ARCH)/%.bpf.o,$(BPF_SR
 
 $(BUILD)/bpf-$(OTHER_ARCH)/%.bpf.o: bpf/%.bpf.c
 	@mkdir -p $(@D)
-	$(CLANG) $(subst $(ARCH),$(OTHER_ARCH),$(BPF_FLAGS)) $(DEPS) -c $< -o $@
+	$(CLANG) $(call bpf_flags,$(OTHER_ARCH)) $(DEPS) -c $< -o $@
 
 $(BUILD)/dftrace.bpf.o: $(BPF_OBJ)
 	$(BPFTOOL) gen object $@ $^

@@ -146,6 +146,7 @@ enum dft_call_flag {
 	DFT_CALL_NAMELESS = 1 << 11, /* a file was there, and its name could not be sent */
 	DFT_CALL_DIRFD = 1 << 12,   /* base is a directory descriptor rather than cwd */
 	DFT_CALL_REPLACED = 1 << 13, /* the descriptor stood for another file at the end of the call */
+	DFT_CALL_OTHER_NAMELESS = 1 << 14,
 	DFT_CALL_OTHER_DELETED = 1 << 15,
 };
 

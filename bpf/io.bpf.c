@@ -95,6 +95,8 @@ ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u3
 	place.cls = t->cls2;
 	if (!place_file(&place, task, file))
 		t->name2 = dft_name(t, &place);
+	if (!t->name2)
+		t->call |= DFT_CALL_OTHER_NAMELESS;
 }
 
 /* True when the path is surely absolute; a page not resident is looked at again at exit. */
@@ -234,7 +236,7 @@ ALWAYS_INLINE void send_implied_close(struct dft_task *t, __u64 ts_ns, __u64 dur
 	}
 	rec.type = DFT_REC_CALL;
 	rec.nr = t->nr;
-	rec.flags = DFT_CALL_VIA | (cls_flags >> 8);
+	rec.flags = DFT_CALL_VIA | (cls_flags >> 8) | (name ? 0 : DFT_CALL_NAMELESS);
 	rec.cls = cls;
 	rec.ts_ns = ts_ns;
 	rec.dur_ns = dur_ns;

@@ -11,7 +11,7 @@ char *dft_buf_reserve(struct dft_buf *buf, size_t extra)
 
 	if (buf->failed)
 		return NULL;
-	if (extra <= buf->cap - buf->len)
+	if (buf->data && extra <= buf->cap - buf->len)
 		return buf->data + buf->len;
 	if (extra > SIZE_MAX / 2 - buf->len)
 		goto failed;
@@ -33,7 +33,7 @@ void dft_buf_append(struct dft_buf *buf, const void *data, size_t len)
 	char *to = dft_buf_reserve(buf, len);
 
 	if (!to || !len)
-		return;
+		return; /* nothing to copy, and perhaps nowhere */
 	memcpy(to, data, len);
 	buf->len += len;
 }

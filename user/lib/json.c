@@ -140,6 +140,8 @@ bool dft_json_str(struct dft_json *json, const char *key, const char *bytes, siz
 
 	begin(json, key);
 	dft_buf_putc(json->buf, '"');
+	if (!len)
+		bytes = ""; /* may be NULL, to which nothing can be added */
 	while (i < len) {
 		int n;
 

@@ -95,7 +95,9 @@ static int set_cwd(struct dft_engine *engine, struct dft_proc *proc, uint64_t na
 {
 	const struct dft_name *name = dft_names_get(&engine->names, name_id);
 
-	return name ? dft_proc_set(&proc->cwd, &proc->cwd_len, name->text, name->len) : 0;
+	if (!name || name->flags & DFT_NAME_TRUNCATED)
+		return 0;
+	return dft_proc_set(&proc->cwd, &proc->cwd_len, name->text, name->len);
 }
 
 /* What the records did not tell, from /proc. */
@@ -148,8 +150,13 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 	if (proc && !proc->start_ns) {
 		/* Made without its birth record, which may have been late or lost. */
 		proc->start_ns = rec->start_ns;
-		return 0;
+		if (proc->opened)
+			return 0;
+		proc->ppid = rec->ppid;
+		return set_cwd(engine, proc, rec->cwd);
 	}
+	if (proc)
+		proc->end_ns = rec->ts_ns; /* its pid is used again, so it is gone by now */
 	proc = dft_procs_add(&engine->procs, rec->pid, rec->start_ns);
 	if (!proc)
 		return -ENOMEM;
@@ -212,8 +219,17 @@ static int on_process_exit(struct dft_engine *engine, const struct dft_rec_exit 
 	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
 
 	/* Two threads that leave at once may both see themselves as the last one. */
-	if (!proc || (proc->start_ns && proc->start_ns != rec->start_ns))
+	if (proc && proc->start_ns && proc->start_ns != rec->start_ns)
 		return 0;
+	if (!proc) {
+		/* All its records were lost, or there were none: its tallies tell. */
+		if (dft_map_get(&engine->procs.dying, dft_procs_key(rec->pid, rec->start_ns)))
+			return 0;
+		proc = dft_procs_add(&engine->procs, rec->pid, rec->start_ns);
+		if (!proc)
+			return -ENOMEM;
+		proc->seen_ns = rec->ts_ns;
+	}
 	proc->start_ns = rec->start_ns;
 	proc->has_status = true;
 	proc->status = (int)rec->status;
@@ -229,7 +245,7 @@ static int on_name(struct dft_engine *engine, const struct dft_rec_name *rec)
 
 	if (!name)
 		return -ENOMEM;
-	if (filters_active(engine)) {
+	if (filters_active(engine) && !(name->flags & DFT_NAME_TRUNCATED)) {
 		name->excluded = !keeps(engine, name->text, name->len);
 		if (name->excluded && engine->ops.exclude)
 			engine->ops.exclude(engine->ops.ctx, name->id);
@@ -373,6 +389,8 @@ static void resolve_second(struct call *call)
 		names->unresolved2 = "fault";
 	} else if (!call->text2) {
 		names->unresolved2 = "lost";
+	} else if (call->sys->desc.raw2 && call->text2->len >= DFT_PATH_MAX) {
+		names->unresolved2 = "too long";
 	} else if (call->sys->desc.raw2) {
 		names->text2 = call->text2->bytes;
 		names->text2_len = call->text2->len;
@@ -384,10 +402,22 @@ static void resolve_second(struct call *call)
 
 static void resolve_other(struct call *call)
 {
-	for (unsigned int i = 0; i < DFT_MAX_VALS && i < call->rec->nvals; i++)
-		if (call->rec->present & 1u << i && call->sys->vals[i].src == DFT_SRC_NAME2)
-			call->names.other =
-				dft_names_get(&call->engine->names, call->rec->val[i]);
+	struct dft_call_names *names = &call->names;
+
+	if (call->rec->flags & DFT_CALL_OTHER_NAMELESS && !call->sys->desc.path2 &&
+	    !call->sys->desc.closes)
+		names->unresolved2 = "lost";
+	for (unsigned int i = 0; i < DFT_MAX_VALS && i < call->rec->nvals; i++) {
+		if (!(call->rec->present & 1u << i) || call->sys->vals[i].src != DFT_SRC_NAME2)
+			continue;
+		names->other = dft_names_get(&call->engine->names, call->rec->val[i]);
+		if (!names->other) {
+			names->unresolved2 = "lost";
+		} else if (names->other->flags & DFT_NAME_TRUNCATED) {
+			names->other = NULL;
+			names->unresolved2 = "too long";
+		}
+	}
 }
 
 /* Joined names lie in the scratch, which may have moved while it grew: point to them at last. */
@@ -599,6 +629,8 @@ int dft_engine_reap(struct dft_engine *engine)
 		struct dft_proc *proc = slot->value;
 		int one = 0;
 
+		if (!proc->opened && proc->ntallies)
+			dft_format_opening(engine, proc, proc->end_ns);
 		if (proc->opened) {
 			dft_format_end(engine, proc);
 			one = hand_over(engine, proc, true);
@@ -623,20 +655,7 @@ int dft_engine_gone(struct dft_engine *engine, uint32_t pid, uint64_t now_ns)
 
 int dft_engine_retire_all(struct dft_engine *engine, uint64_t now_ns)
 {
-	struct dft_map_slot *slot;
-	size_t at = 0;
-
-	while ((slot = dft_map_next(&engine->procs.live, &at))) {
-		struct dft_proc *proc = slot->value;
-		int err = dft_map_put(&engine->procs.dying,
-				      dft_procs_key(proc->pid, proc->start_ns), proc);
-
-		if (err)
-			return err;
-		proc->end_ns = now_ns;
-	}
-	dft_map_free(&engine->procs.live);
-	return 0;
+	return dft_procs_retire_all(&engine->procs, now_ns);
 }
 
 int dft_engine_flush(struct dft_engine *engine)

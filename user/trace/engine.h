@@ -44,7 +44,8 @@ struct dft_engine {
 	struct dft_buf scratch;  /* a name being joined */
 	/* Totals of the session. */
 	uint64_t events, processes, lost, bad_records;
-	uint64_t uncounted;      /* losses that no process's tally had room for */
+	uint64_t uncounted;      /* losses that belong to no process's tally; known at the end */
+	bool uncounted_told;     /* in the end record of one process */
 };
 
 /* 0 or -ENOMEM. `host` is copied. */

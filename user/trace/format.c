@@ -38,7 +38,7 @@ static const char *const class_names[] = {
 
 static uint64_t to_us(const struct dft_engine *engine, uint64_t mono_ns)
 {
-	return (uint64_t)((int64_t)mono_ns + engine->clock_offset_ns) / 1000;
+	return (mono_ns + (uint64_t)engine->clock_offset_ns) / 1000;
 }
 
 /* ---- metadata ------------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static bool token_is_wrapper(const char *token, size_t len)
  */
 static const char *exec_name(const struct dft_proc *proc, size_t *len)
 {
-	const char *at = proc->cmd, *end = at + proc->cmd_len;
+	const char *at = proc->cmd, *end = at ? at + proc->cmd_len : NULL;
 
 	while (at && at < end) {
 		const char *stop = memchr(at, ';', (size_t)(end - at));
@@ -545,8 +545,11 @@ static void write_lost(struct dft_json *json, struct dft_engine *engine, struct 
 			   e->value.calls);
 		engine->lost += e->value.calls;
 	}
-	if (engine->uncounted)
+	if (engine->uncounted && !engine->uncounted_told) {
+		/* Once in the trace, so that sums over all files are right. */
 		counts_add(&counts, "uncounted_of_all_processes", engine->uncounted);
+		engine->uncounted_told = true;
+	}
 	counts_write(json, "lost", &counts);
 }
 

@@ -15,15 +15,42 @@ struct dft_proc *dft_procs_get(const struct dft_procs *procs, uint32_t pid)
 	return dft_map_get(&procs->live, pid);
 }
 
+/* Births whose records were lost look alike: each is kept, the first gets the tallies. */
+static int put_dying(struct dft_procs *procs, struct dft_proc *proc)
+{
+	uint64_t key = dft_procs_key(proc->pid, proc->start_ns);
+
+	while (dft_map_get(&procs->dying, key))
+		key++;
+	return dft_map_put(&procs->dying, key, proc);
+}
+
 int dft_procs_retire(struct dft_procs *procs, struct dft_proc *proc)
 {
-	int err = dft_map_put(&procs->dying, dft_procs_key(proc->pid, proc->start_ns), proc);
+	int err = put_dying(procs, proc);
 
 	if (err)
 		return err;
 	proc->ended = true;
 	if (dft_map_get(&procs->live, proc->pid) == proc)
 		dft_map_remove(&procs->live, proc->pid);
+	return 0;
+}
+
+int dft_procs_retire_all(struct dft_procs *procs, uint64_t now_ns)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(&procs->live, &at))) {
+		struct dft_proc *proc = slot->value;
+		int err = put_dying(procs, proc);
+
+		if (err)
+			return err;
+		proc->end_ns = now_ns;
+	}
+	dft_map_free(&procs->live);
 	return 0;
 }
 

@@ -67,6 +67,8 @@ struct dft_proc *dft_procs_get(const struct dft_procs *procs, uint32_t pid);
 struct dft_proc *dft_procs_add(struct dft_procs *procs, uint32_t pid, uint64_t start_ns);
 /* The process has ended: from live to dying. 0 or -ENOMEM. */
 int dft_procs_retire(struct dft_procs *procs, struct dft_proc *proc);
+/* All that live, as of CLOCK_MONOTONIC `now_ns`. 0 or -ENOMEM. */
+int dft_procs_retire_all(struct dft_procs *procs, uint64_t now_ns);
 /* Copies `text` for the process; a copy of NULL is NULL. 0 or -ENOMEM. */
 int dft_proc_set(char **field, size_t *field_len, const char *text, size_t len);
 /* Keeps a text until its call comes; replaces one that never got a call. 0 or -ENOMEM. */

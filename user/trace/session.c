@@ -406,9 +406,10 @@ static void finish_tracing(struct session *s)
 	if (!s->tracing)
 		return;
 	s->tracing = false;
+	s->engine.uncounted = dft_tracer_missed(s->tracer);
 	dft_tracer_detach(s->tracer);
 	read_ring(s, false);
-	s->engine.uncounted = dft_tracer_uncounted(s->tracer);
+	s->engine.uncounted += dft_tracer_uncounted(s->tracer);
 	fail(s, dft_engine_retire_all(&s->engine, dft_clock_mono_ns()));
 	reap(s);
 	live_line(s, true);
@@ -426,6 +427,12 @@ static void on_tick(struct session *s)
 		return;
 	empty = read_ring(s, true);
 	fail(s, dft_tracer_catch_up(s->tracer));
+	if (!s->error && empty && !s->cfg->all && !s->engine.procs.live.len &&
+	    (!s->child || s->child_done)) {
+		finish_tracing(s); /* nobody is left to trace */
+		s->quit = true;
+		return;
+	}
 	if (s->ticks % REAP_TICKS == 0 || s->engine.procs.dying.len > 256)
 		reap(s);
 	if (s->ticks % FLUSH_TICKS == 0) {
@@ -433,14 +440,8 @@ static void on_tick(struct session *s)
 		sweep(s);
 		live_line(s, false);
 	}
-	if (s->error) {
+	if (s->error)
 		finish_tracing(s);
-		return;
-	}
-	if (s->cfg->all || !empty || s->engine.procs.live.len || (s->child && !s->child_done))
-		return;
-	finish_tracing(s); /* nobody is left to trace */
-	s->quit = true;
 }
 
 static void on_child(struct session *s)

@@ -333,6 +333,22 @@ uint64_t dft_tracer_uncounted(struct dft_tracer *tracer)
 	return total;
 }
 
+uint64_t dft_tracer_missed(struct dft_tracer *tracer)
+{
+	struct bpf_program *prog;
+	uint64_t total = 0;
+
+	bpf_object__for_each_program(prog, tracer->skel->obj) {
+		struct bpf_prog_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (bpf_program__fd(prog) >= 0 &&
+		    !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			total += info.recursion_misses;
+	}
+	return total;
+}
+
 int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id)
 {
 	uint8_t one = 1;

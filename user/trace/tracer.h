@@ -35,6 +35,11 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget);
 int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx);
 /* Losses that had no room in the tallies. */
 uint64_t dft_tracer_uncounted(struct dft_tracer *tracer);
+/*
+ * How often the kernel skipped one of our programs since it was running already on that CPU: each is
+ * a call or a birth not seen. Before detaching.
+ */
+uint64_t dft_tracer_missed(struct dft_tracer *tracer);
 /* From now on the kernel leaves out calls on this file. 0 or -errno. */
 int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id);
 /* No further records after this; the ring keeps what it has. */
