@@ -41,6 +41,7 @@ enum dft_special {
 	DFT_SPECIAL_MMAP = 2,        /* anonymous mappings are not events */
 	DFT_SPECIAL_CLONE = 3,       /* threads are not events */
 	DFT_SPECIAL_EXEC = 4,        /* on success the strings come from the exec hook */
+	DFT_SPECIAL_CHDIR = 5,       /* changes the base it is relative to */
 };
 
 /* How AT_* flags turn the event's name. */
@@ -97,9 +98,8 @@ struct dft_desc {
 	__u8 raw2;   /* path2 is a plain string */
 	__u8 early;
 	__u8 empty_ok, null_ok, null_empty;
-	__u8 moves;
 	__u8 src[DFT_MAX_VALS];
-	__u8 pad[7];
+	__u8 pad[8];
 };
 _Static_assert(sizeof(struct dft_desc) == 32, "dft_desc is mapped by both sides");
 
@@ -145,7 +145,7 @@ enum dft_call_flag {
 	DFT_CALL_VIA = 1 << 10,     /* a descriptor closed by another call than close */
 	DFT_CALL_NAMELESS = 1 << 11, /* a file was there, and its name could not be sent */
 	DFT_CALL_DIRFD = 1 << 12,   /* base is a directory descriptor rather than cwd */
-	DFT_CALL_REPLACED = 1 << 13, /* the descriptor stood for another file at the end of the call */
+	DFT_CALL_REPLACED = 1 << 13, /* a descriptor or cwd stood for something else at the end */
 	DFT_CALL_OTHER_NAMELESS = 1 << 14,
 	DFT_CALL_OTHER_DELETED = 1 << 15,
 };

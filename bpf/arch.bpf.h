@@ -13,11 +13,6 @@ static __attribute__((always_inline)) inline bool task_is_compat(struct task_str
 	return task->thread_info.status & TS_COMPAT;
 }
 
-static __attribute__((always_inline)) inline long regs_nr(struct pt_regs *regs)
-{
-	return regs->orig_ax;
-}
-
 /* The registers keep the arguments until the call returns to user space. */
 static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)
 {
@@ -37,11 +32,6 @@ static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs
 static __attribute__((always_inline)) inline bool task_is_compat(struct task_struct *task)
 {
 	return task->thread_info.flags & TIF_32BIT;
-}
-
-static __attribute__((always_inline)) inline long regs_nr(struct pt_regs *regs)
-{
-	return regs->syscallno;
 }
 
 static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)

@@ -11,8 +11,8 @@ const volatile bool dft_knob_verdicts = false;
 const volatile bool dft_knob_no_loop = false;
 const volatile __u32 dft_knob_self = 0;
 
-__u64 dft_moves = 0;
 __u64 dft_unmarked = 0, dft_unmarked_done = 0;
+bool dft_census = false;
 
 #define DFT_TABLE_KERNEL
 #include "table.h"
@@ -27,8 +27,10 @@ struct targets_map targets SEC(".maps");
 struct names_map names SEC(".maps");
 struct verdicts_map verdicts SEC(".maps");
 struct tallies_map tallies SEC(".maps");
+struct pipes_map pipes SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct scratch_map scratch SEC(".maps");
+struct iter_scratch_map iter_scratch SEC(".maps");
 
 __hidden int dft_count(__u32 counter)
 {
@@ -39,23 +41,36 @@ __hidden int dft_count(__u32 counter)
 	return 0;
 }
 
+/* The tally of the key in one of the two maps, made if need be. NULL: the map is full. */
+ALWAYS_INLINE struct dft_tally *tally_in(void *map, const struct dft_tally_key *key)
+{
+	struct dft_tally *sum = bpf_map_lookup_elem(map, key);
+	struct dft_tally zero = {};
+
+	if (sum)
+		return sum;
+	zero.first_ns = bpf_ktime_get_ns();
+	/* -EEXIST: another thread of the process was faster. */
+	bpf_map_update_elem(map, key, &zero, BPF_NOEXIST);
+	return bpf_map_lookup_elem(map, key);
+}
+
 int dft_tally(struct dft_tally_key *key, __s64 ret, __u64 bytes, __u64 dur_ns)
 {
-	struct dft_tally *sum;
+	struct dft_tally *sum = NULL;
+	struct dft_tally_key own;
 
 	if (!key)
 		return 0;
-	sum = bpf_map_lookup_elem(&tallies, key);
-	if (!sum) {
-		struct dft_tally zero = {};
-
-		zero.first_ns = bpf_ktime_get_ns();
-		/* -EEXIST: another thread of the process was faster. */
-		bpf_map_update_elem(&tallies, key, &zero, BPF_NOEXIST);
-		sum = bpf_map_lookup_elem(&tallies, key);
-		if (!sum)
-			return dft_count(DFT_COUNTER_TALLY_FULL);
+	own = *key;
+	if (own.ino) {
+		sum = tally_in(&pipes, &own);
+		own.ino = 0; /* no room: the pipes together */
 	}
+	if (!sum)
+		sum = tally_in(&tallies, &own);
+	if (!sum)
+		return dft_count(DFT_COUNTER_TALLY_FULL);
 	__sync_fetch_and_add(&sum->calls, 1);
 	if (ret < 0)
 		__sync_fetch_and_add(&sum->errors, 1);
@@ -78,11 +93,16 @@ __hidden int dft_emit(void *rec, __u64 size)
  * Programs on these hooks run with preemption off, so that one scratch a CPU is enough; the flag
  * turns a kernel where that no longer holds into a counted loss instead of a torn record.
  */
-__hidden struct dft_scratch *dft_scratch_get(void)
+__hidden struct dft_scratch *dft_scratch_get(__u32 iter)
 {
+	struct dft_scratch *s;
 	__u32 zero = 0;
-	struct dft_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
 
+	/* The iterator can be interrupted by programs that need the other. */
+	if (iter)
+		s = bpf_map_lookup_elem(&iter_scratch, &zero);
+	else
+		s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!s)
 		return NULL;
 	if (__sync_lock_test_and_set(&s->busy, 1)) {

@@ -33,19 +33,13 @@ extern const volatile __u32 dft_knob_self;     /* the tracer's tgid */
 extern const volatile struct dft_desc dft_descs[DFT_NR_MAX];
 
 /*
- * Names of open files can change under us. Rather than comparing every component at every call,
- * each successful call that can change names, by any process of the system, adds one here; a name
- * found under another count is walked again.
- */
-extern __u64 dft_moves;
-
-/*
  * Threads whose state could not be made when they were born: no memory, or the storage's lock was
  * held by a task that this CPU had interrupted. Their processes are in the target map, and while the
  * two numbers differ, each call of a thread without state looks there. User space runs the iterator,
  * and then sets the second to what the first was before.
  */
 extern __u64 dft_unmarked, dft_unmarked_done;
+extern bool dft_census; /* the iterator sends the records of marked threads again */
 
 /* ---- a traced thread ---------------------------------------------------------------------- */
 
@@ -53,6 +47,8 @@ enum task_flag {
 	TASK_BEFORE_EXEC = 1 << 0,
 	TASK_TEXT1_SENT = 1 << 1, /* by the entry of the call in flight, or by the exec hook in it */
 	TASK_TEXT1_LOST = 1 << 2,
+	TASK_TEXT2_SENT = 1 << 3,
+	TASK_TEXT2_LOST = 1 << 4,
 };
 
 /*
@@ -65,7 +61,11 @@ struct dft_task {
 	__u64 name;     /* file, or base of the first path */
 	__u64 name2;
 	__u64 pos;      /* file position at entry */
-	__u64 file;     /* struct file, only to read its position again; may be stale at exit */
+	/*
+	 * Addresses, to see at exit whether they still are what the call's arguments stand for, and to
+	 * read a file's position again: struct file of the descriptor, or dentry of cwd as the base.
+	 */
+	__u64 file, file2;
 	__u64 ino, ino2; /* of pipes */
 	__u32 pid;
 	__u16 nr;
@@ -76,11 +76,6 @@ struct dft_task {
 };
 
 /* ---- maps ---------------------------------------------------------------------------------- */
-
-struct dft_known {
-	__u64 id;
-	__u64 moves; /* dft_moves when it was walked */
-};
 
 struct dft_scratch {
 	__u64 busy; /* guards against a program that interrupts another on the same CPU */
@@ -105,11 +100,11 @@ struct targets_map { /* processes asked for: pid -> enum dft_target_flag */
 	__type(key, __u32);
 	__type(value, __u32);
 };
-struct names_map { /* name keys whose NAME record is in the ring */
+struct names_map { /* ids whose NAME record is in the ring */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 131072);
 	__type(key, __u64);
-	__type(value, struct dft_known);
+	__type(value, __u8);
 };
 struct verdicts_map { /* name ids that --include/--exclude leave out */
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -120,6 +115,12 @@ struct verdicts_map { /* name ids that --include/--exclude leave out */
 struct tallies_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
+	__type(key, struct dft_tally_key);
+	__type(value, struct dft_tally);
+};
+struct pipes_map { /* the same for each pipe: apart, for there may be very many */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
 	__type(key, struct dft_tally_key);
 	__type(value, struct dft_tally);
 };
@@ -135,6 +136,12 @@ struct scratch_map {
 	__type(key, __u32);
 	__type(value, struct dft_scratch);
 };
+struct iter_scratch_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct dft_scratch);
+};
 
 extern struct tasks_map tasks SEC(".maps");
 extern struct ring_map ring SEC(".maps");
@@ -142,8 +149,10 @@ extern struct targets_map targets SEC(".maps");
 extern struct names_map names SEC(".maps");
 extern struct verdicts_map verdicts SEC(".maps");
 extern struct tallies_map tallies SEC(".maps");
+extern struct pipes_map pipes SEC(".maps");
 extern struct counters_map counters SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
+extern struct iter_scratch_map iter_scratch SEC(".maps");
 
 /* ---- core.bpf.c ---------------------------------------------------------------------------- */
 
@@ -158,8 +167,8 @@ int dft_count(__u32 counter) __hidden;
 /* Puts a record into the ring. 0, or -1 when it is full (the caller counts). */
 int dft_emit(void *rec, __u64 size) __hidden;
 
-/* Scratch of this CPU, or NULL (counted) when it is in use. */
-struct dft_scratch *dft_scratch_get(void) __hidden;
+/* Scratch of this CPU or of the iterator, or NULL (counted) when it is in use. */
+struct dft_scratch *dft_scratch_get(__u32 iter) __hidden;
 int dft_scratch_put(struct dft_scratch *s) __hidden;
 
 ALWAYS_INLINE void tally_key(struct dft_tally_key *key, const struct dft_task *t, __u8 kind, __u16 nr)
@@ -184,25 +193,52 @@ ALWAYS_INLINE void tally_one(const struct dft_task *t, __u8 kind, __u16 nr)
 /* ---- path.bpf.c ---------------------------------------------------------------------------- */
 
 /*
- * A place in the directory tree as one process sees it, and what tells whether its name is known:
- * addresses of kernel objects, and numbers.
+ * A place in the directory tree as one process sees it: addresses of kernel objects, and what
+ * identifies the file.
  */
 struct dft_place {
 	__u64 mnt, dentry;           /* struct vfsmount, struct dentry */
 	__u64 root_mnt, root_dentry; /* of the process */
 	__u64 inode;
-	__u64 parent;                /* of the dentry */
-	__u64 hash_len;              /* of the dentry's own name */
-	__u64 sb;
 	__u64 ino;
-	__u32 gen;
+	__u32 gen, dev;
 	__u32 cls;
+	__u32 iter; /* asked by the iterator, which has a scratch of its own */
+	__u64 id;   /* of the name; 0 = too deep for dft_chain_id() */
 };
+
+/*
+ * The id of a place's name: over the file's identity and the hashes of all components up to the
+ * process's root. It is computed anew at each call. Anything remembered about a dentry's address is
+ * wrong as soon as the kernel uses the memory for another one, which no hook tells. 0 when the path
+ * has more than CHAIN_MAX components: then dft_name() finds it.
+ *
+ * The same function twice, with the two ways of reading of file.bpf.h.
+ */
+__u64 dft_chain_id(struct dft_place *place);
+__u64 dft_cast_chain_id(struct dft_place *place);
 
 /*
  * The id of the name of `place`; sends its NAME record unless that is known to be in the ring. 0
  * when it could not be sent (ring full: counted for the process of `t`).
  */
 __u64 dft_name(struct dft_task *t, struct dft_place *place);
+
+ALWAYS_INLINE __u64 mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 29);
+}
+
+ALWAYS_INLINE __u64 chain_begin(const struct dft_place *place)
+{
+	return mix(mix(place->ino, place->gen), place->dev);
+}
+
+/* How the chain ended: the same components outside the root are another name. */
+ALWAYS_INLINE __u64 chain_end(__u64 hash, __u32 flags)
+{
+	return mix(hash, flags) | 1; /* 0 is no id */
+}
 
 #endif

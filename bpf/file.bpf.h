@@ -12,16 +12,18 @@
  */
 #ifdef DFT_CAST
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
-#define FILE_AT(addr)                                                                              \
-	((struct file *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(struct file)))
+#define AT_ADDR(type, addr)                                                                        \
+	((struct type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(struct type)))
+#define CHAIN_ID(place)		dft_cast_chain_id(place)
 #define READ_1(src, a)		(src)->a
 #define READ_2(src, a, b)	(src)->a->b
 #define READ_N(_1, _2, n, ...)	READ_##n
 #define READ_PICK(...)		READ_N(__VA_ARGS__, 2, 1)
 #define READ(src, ...)		READ_PICK(__VA_ARGS__)(src, __VA_ARGS__)
 #else
-#define FILE_AT(addr)	((struct file *)(addr))
-#define READ(src, ...)	BPF_CORE_READ(src, __VA_ARGS__)
+#define AT_ADDR(type, addr) ((struct type *)(addr))
+#define CHAIN_ID(place)	    dft_chain_id(place)
+#define READ(src, ...)	    BPF_CORE_READ(src, __VA_ARGS__)
 #endif
 
 #define S_IFMT	 0170000
@@ -125,12 +127,19 @@ ALWAYS_INLINE struct file *file_of_fd(struct task_struct *task, __u32 fd)
 {
 	__u64 addr = addr_of_fd(task, fd);
 
-	return addr ? FILE_AT(addr) : NULL;
+	return addr ? AT_ADDR(file, addr) : NULL;
 }
 
 ALWAYS_INLINE __u8 class_of_inode(struct inode *inode)
 {
 	return class_of(READ(inode, i_mode), READ(inode, i_sb, s_magic), READ(inode, i_rdev));
+}
+
+/* The name's id and, if it is new, its record. 0 if that could not be sent. */
+ALWAYS_INLINE __u64 place_name(struct dft_task *t, struct dft_place *place)
+{
+	place->id = CHAIN_ID(place);
+	return dft_name(t, place);
 }
 
 /* What place_file() and place_cwd() have in common. 0, or -1 for a task on its way out. */
@@ -145,11 +154,10 @@ ALWAYS_INLINE int place_fill(struct dft_place *place, struct task_struct *task, 
 	place->root_dentry = (__u64)READ(fs, root.dentry);
 	place->dentry = (__u64)dentry;
 	place->inode = (__u64)inode;
-	place->parent = (__u64)READ(dentry, d_parent);
-	place->hash_len = READ(dentry, d_name.hash_len);
-	place->sb = (__u64)READ(inode, i_sb);
 	place->ino = READ(inode, i_ino);
 	place->gen = READ(inode, i_generation);
+	place->dev = READ(inode, i_sb, s_dev);
+	place->iter = 0;
 	return 0;
 }
 
@@ -164,6 +172,16 @@ ALWAYS_INLINE int place_cwd(struct dft_place *place, struct task_struct *task)
 	place->mnt = (__u64)READ(fs, pwd.mnt);
 	place->cls = class_of_inode(READ(dentry, d_inode));
 	return place_fill(place, task, dentry, READ(dentry, d_inode));
+}
+
+/* Only to be compared: where cwd is. */
+ALWAYS_INLINE __u64 cwd_dentry(struct task_struct *task)
+{
+	struct path path = {};
+
+	if (task->fs)
+		BPF_CORE_READ_INTO(&path, task->fs, pwd);
+	return (__u64)path.dentry;
 }
 
 ALWAYS_INLINE int place_file(struct dft_place *place, struct task_struct *task, struct file *file)

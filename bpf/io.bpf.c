@@ -4,6 +4,7 @@
  * another file under the number); exit reads the other arguments, which the registers still hold,
  * and sends the record.
  */
+#include "chain.bpf.h"
 #include "file.bpf.h"
 #include "proc.bpf.h"
 #include "value.bpf.h"
@@ -53,15 +54,17 @@ ALWAYS_INLINE bool ret_is_restart(__s64 ret)
 /* Notes the file of a descriptor as the call's first file. */
 ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32 fd, bool must_name)
 {
-	struct file *file = file_of_fd(task, fd);
+	__u64 addr = addr_of_fd(task, fd);
 	struct dft_place place;
 	struct inode *inode;
+	struct file *file;
 
-	if (!file)
+	if (!addr)
 		return;
+	file = AT_ADDR(file, addr);
 	inode = READ(file, f_inode);
 	t->cls = class_of_inode(inode);
-	t->file = (__u64)file;
+	t->file = addr;
 	t->pos = READ(file, f_pos);
 	t->append = !!(READ(file, f_flags) & O_APPEND);
 	if (t->cls == DFT_CLASS_PIPE)
@@ -72,7 +75,7 @@ ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32
 		t->call |= DFT_CALL_DELETED;
 	place.cls = t->cls;
 	if (!place_file(&place, task, file))
-		t->name = dft_name(t, &place);
+		t->name = place_name(t, &place);
 	if (!t->name)
 		t->call |= DFT_CALL_NAMELESS;
 }
@@ -80,12 +83,15 @@ ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32
 /* The second file, of a call between two or of one that closes another descriptor. */
 ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u32 fd)
 {
-	struct file *file = file_of_fd(task, fd);
+	__u64 addr = addr_of_fd(task, fd);
 	struct dft_place place;
 	struct inode *inode;
+	struct file *file;
 
-	if (!file)
+	if (!addr)
 		return;
+	file = AT_ADDR(file, addr);
+	t->file2 = addr;
 	inode = READ(file, f_inode);
 	t->cls2 = class_of_inode(inode);
 	if (t->cls2 == DFT_CLASS_PIPE)
@@ -94,7 +100,7 @@ ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u3
 		t->call |= DFT_CALL_OTHER_DELETED;
 	place.cls = t->cls2;
 	if (!place_file(&place, task, file))
-		t->name2 = dft_name(t, &place);
+		t->name2 = place_name(t, &place);
 	if (!t->name2)
 		t->call |= DFT_CALL_OTHER_NAMELESS;
 }
@@ -107,15 +113,16 @@ ALWAYS_INLINE bool path_is_absolute(__u64 user)
 	return !bpf_probe_read_user(&first, 1, (const void *)user) && first == '/';
 }
 
-/* The working directory as the base of a relative path. Returns a name id or 0, and its class. */
-ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t, __u8 *cls)
+/* The working directory as the base of a relative path: a name id or 0, its class and dentry. */
+ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t, __u8 *cls, __u64 *dentry)
 {
 	struct dft_place place;
 
 	if (place_cwd(&place, task))
 		return 0;
 	*cls = place.cls;
-	return dft_name(t, &place);
+	*dentry = cwd_dentry(task);
+	return place_name(t, &place);
 }
 
 ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const struct args *args,
@@ -130,7 +137,7 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const
 		note_file(task, t, dirfd, true);
 		t->call |= DFT_CALL_DIRFD;
 	} else {
-		t->name = note_cwd(task, t, &t->cls);
+		t->name = note_cwd(task, t, &t->cls, &t->file);
 	}
 }
 
@@ -142,7 +149,7 @@ ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, cons
 	if (path_is_absolute(arg(args, d->path2 - 1)))
 		return;
 	if (dirfd == AT_FDCWD)
-		t->name2 = note_cwd(task, t, &t->cls2);
+		t->name2 = note_cwd(task, t, &t->cls2, &t->file2);
 	else
 		note_other(task, t, dirfd);
 }
@@ -154,7 +161,7 @@ ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, cons
 static __attribute__((noinline)) int send_text(struct dft_task *t, __u64 user, __u32 slot,
 					       __u32 skip_empty)
 {
-	struct dft_scratch *s = dft_scratch_get();
+	struct dft_scratch *s = dft_scratch_get(0);
 	struct dft_rec_text *rec;
 	int err = -2, len;
 
@@ -198,14 +205,26 @@ ALWAYS_INLINE bool empty_path_allowed(const struct args *args, const volatile st
 ALWAYS_INLINE void note_early(struct dft_task *t, const struct args *args,
 			      const volatile struct dft_desc *d)
 {
-	int len = send_text(t, arg(args, d->path - 1), 1, empty_path_allowed(args, d));
+	bool empty_ok = empty_path_allowed(args, d);
+	int len;
 
-	if (len >= 0) {
-		t->flags |= TASK_TEXT1_SENT;
-		if (!len && empty_path_allowed(args, d))
+	if (d->fd && class_is_filtered(t->cls))
+		return;
+	if (d->path) {
+		len = send_text(t, arg(args, d->path - 1), 1, empty_ok);
+		if (len >= 0)
+			t->flags |= TASK_TEXT1_SENT;
+		else if (len == -2)
+			t->flags |= TASK_TEXT1_LOST;
+		if (!len && empty_ok)
 			t->call |= DFT_CALL_SELF;
-	} else if (len == -2) {
-		t->flags |= TASK_TEXT1_LOST;
+	}
+	if (d->path2) {
+		len = send_text(t, arg(args, d->path2 - 1), 2, 0);
+		if (len >= 0)
+			t->flags |= TASK_TEXT2_SENT;
+		else if (len == -2)
+			t->flags |= TASK_TEXT2_LOST;
 	}
 }
 
@@ -267,7 +286,7 @@ static long close_step(__u32 index, void *ctx)
 	place.cls = class_of_inode(READ(file, f_inode));
 	flags = dentry_is_deleted(READ(file, f_path.dentry)) ? DFT_CALL_DELETED : 0;
 	if (!class_is_filtered(place.cls) && !place_file(&place, task, file))
-		name = dft_name(c->t, &place);
+		name = place_name(c->t, &place);
 	send_implied_close(c->t, c->ts_ns, 0, name, place.cls | flags << 8);
 	return 0;
 }
@@ -414,6 +433,7 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	t->name = 0;
 	t->name2 = 0;
 	t->file = 0;
+	t->file2 = 0;
 	t->ino = 0;
 	t->ino2 = 0;
 	t->call = 0;
@@ -490,7 +510,8 @@ static __attribute__((noinline)) int count_filtered(struct exit_ctx *x, __u32 cl
 
 	tally_key(&key, x->t, DFT_TALLY_FILTERED, tally_nr(x, call));
 	key.cls = cls;
-	key.ino = cls == DFT_CLASS_PIPE ? (x->t->ino ? x->t->ino : x->t->ino2) : 0;
+	if (cls == DFT_CLASS_PIPE && desc_of(x->nr)->ret == DFT_RET_BYTES)
+		key.ino = x->t->ino ? x->t->ino : x->t->ino2;
 	return dft_tally(&key, ret_is_restart(x->ret) ? 0 : x->ret,
 			 desc_of(x->nr)->ret == DFT_RET_BYTES && x->ret > 0 ? x->ret : 0, x->dur_ns);
 }
@@ -537,7 +558,11 @@ static __attribute__((noinline)) int exit_texts(struct exit_ctx *x, __u32 call)
 	/* On the descriptor itself, and that is of a kind left out: the caller counts it. */
 	if (call & DFT_CALL_SELF && class_is_filtered(t->cls))
 		return call;
-	if (d->path2) {
+	if (t->flags & TASK_TEXT2_SENT) {
+		call |= DFT_CALL_TEXT2;
+	} else if (t->flags & TASK_TEXT2_LOST) {
+		call |= DFT_CALL_LOST2;
+	} else if (d->path2) {
 		len = send_text(t, arg(&x->args, d->path2 - 1), 2, 0);
 		if (len >= 0)
 			call |= DFT_CALL_TEXT2;
@@ -594,18 +619,37 @@ ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_des
 }
 
 /*
- * The file was looked up at entry, a fraction of a microsecond before the kernel did. Where another
- * thread replaces the descriptor just then, the kernel may have taken the other file. That cannot be
- * known, but it can be said.
+ * What the call's descriptors and cwd stand for was looked up at entry, a fraction of a microsecond
+ * before the kernel did. Where another thread puts something else there just then, the kernel may
+ * have taken that. It cannot be known which, but it can be said.
  */
-ALWAYS_INLINE bool fd_was_replaced(const struct exit_ctx *x, const volatile struct dft_desc *d)
+static __attribute__((noinline)) int was_replaced(struct exit_ctx *x)
 {
+	const volatile struct dft_desc *d = desc_of(x->nr);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct files_struct *files = task->files;
+	struct fs_struct *fs = task->fs;
+	struct dft_task *t = x->t;
+	bool files_shared, fs_shared;
+	__u32 n;
 
-	if (!d->fd || x->nr == NR_CLOSE || !files || READ(files, count.counter) < 2)
-		return false;
-	return addr_of_fd(task, arg(&x->args, d->fd - 1)) != x->t->file;
+	if (!files || !fs || x->nr == NR_CLOSE)
+		return 0;
+	files_shared = READ(files, count.counter) > 1;
+	fs_shared = READ(fs, users) > 1 && d->special != DFT_SPECIAL_CHDIR;
+	if (t->file) {
+		n = d->fd ? d->fd : t->call & DFT_CALL_DIRFD ? d->base : 0;
+		if (n ? files_shared && addr_of_fd(task, arg(&x->args, n - 1)) != t->file :
+			fs_shared && cwd_dentry(task) != t->file)
+			return 1;
+	}
+	if (t->file2 && !d->closes) {
+		n = d->fd2 ? d->fd2 : d->base2;
+		if (n && (__s32)arg(&x->args, n - 1) != AT_FDCWD)
+			return files_shared && addr_of_fd(task, arg(&x->args, n - 1)) != t->file2;
+		return fs_shared && cwd_dentry(task) != t->file2;
+	}
+	return 0;
 }
 
 static __attribute__((noinline)) int finish(struct exit_ctx *x)
@@ -618,7 +662,7 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 		return 0;
 	if (d->ret == DFT_RET_FILE && x->ret >= 0)
 		exit_opened(x);
-	else if (fd_was_replaced(x, d))
+	else if (was_replaced(x))
 		t->call |= DFT_CALL_REPLACED;
 	call = t->call;
 	if ((d->path || d->path2) && !(d->ret == DFT_RET_FILE && x->ret >= 0))
@@ -640,13 +684,7 @@ int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct exit_ctx x = {};
 	struct dft_task *t;
-	long nr;
 
-	if (ret == 0) {
-		nr = regs_nr(regs);
-		if (nr >= 0 && nr < DFT_NR_MAX && desc_of(nr)->moves)
-			__sync_fetch_and_add(&dft_moves, 1);
-	}
 	t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	if (!t || !t->ts_ns)
 		return 0;

@@ -13,22 +13,13 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 struct walk {
 	__u64 mnt, dentry;
 	__u64 root_mnt, root_dentry;
-	__u64 hash; /* over all components: the same path has the same, a renamed one another */
+	__u64 hash; /* as dft_chain_id() */
 	char *buf;
 	__u32 pos; /* of the first byte; the path ends at PATH_END */
 	__u32 flags;
 	__u32 done;
 	__u32 pad;
 };
-
-ALWAYS_INLINE __u64 mix(__u64 hash, __u64 value)
-{
-	/* One round of the splitmix64 finalizer: every bit of the input reaches every bit. */
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	hash ^= hash >> 32;
-	hash *= 0xbf58476d1ce4e5b9ull;
-	return hash ^ (hash >> 29);
-}
 
 ALWAYS_INLINE int walk_prepend(struct walk *w, struct dentry *dentry)
 {
@@ -76,7 +67,6 @@ static long walk_step(__u32 index, void *ctx)
 		}
 		w->dentry = (__u64)BPF_CORE_READ(mnt, mnt_mountpoint);
 		w->mnt = parent + bpf_core_field_offset(struct mount, mnt);
-		w->hash = mix(w->hash, 1);
 		return 0;
 	}
 	parent = (__u64)BPF_CORE_READ(dentry, d_parent);
@@ -123,7 +113,7 @@ static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_sc
 	rec->ino = place->ino;
 	rec->gen = place->gen;
 	rec->mode = BPF_CORE_READ(inode, i_mode);
-	rec->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	rec->dev = place->dev;
 	rec->magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	bpf_probe_read_kernel(rec->path, len, s->path + pos);
 	if (dft_emit(rec, sizeof(*rec) + len)) {
@@ -133,53 +123,43 @@ static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_sc
 	return 0;
 }
 
-ALWAYS_INLINE __u64 name_key(const struct dft_place *place)
-{
-	__u64 key = mix(place->root_dentry, place->root_mnt);
-
-	key = mix(key, place->mnt);
-	key = mix(key, place->dentry);
-	key = mix(key, place->parent);
-	key = mix(key, place->hash_len);
-	key = mix(key, place->sb);
-	return mix(mix(key, place->ino), place->gen);
-}
-
 __u64 dft_name(struct dft_task *t, struct dft_place *place)
 {
-	__u64 key, moves = dft_moves, id = 0;
-	struct dft_known *known, fresh;
 	struct dft_scratch *s;
 	struct walk w = {};
+	__u8 one = 1;
+	__u64 id;
 
 	if (!t || !place)
 		return 0;
-	key = name_key(place);
-	known = bpf_map_lookup_elem(&names, &key);
-	if (known && known->moves == moves)
-		return known->id;
-	s = dft_scratch_get();
+	id = place->id;
+	if (id && bpf_map_lookup_elem(&names, &id))
+		return id;
+	s = dft_scratch_get(place->iter);
 	if (!s)
 		return 0;
 	w.mnt = place->mnt;
 	w.dentry = place->dentry;
 	w.root_mnt = place->root_mnt;
 	w.root_dentry = place->root_dentry;
+	w.hash = chain_begin(place);
 	w.buf = s->path;
 	w.pos = PATH_END;
 	walk_all(&w);
-	id = mix(key, w.hash);
-	if (known && known->id == id) {
-		known->moves = moves;
-	} else if (send_name(t, s, &w, place, id)) {
+	/* Not the id asked for if there was a rename meanwhile: the one of the name that is sent. */
+	id = chain_end(w.hash, w.flags);
+	if (bpf_map_lookup_elem(&names, &id))
+		goto out;
+	if (send_name(t, s, &w, place, id)) {
 		id = 0;
-	} else {
-		/* Seen only after it is sent: a duplicate is harmless, a missing one is not. */
-		fresh.id = id;
-		fresh.moves = moves;
-		/* A full map costs a NAME record at each call until user space has emptied it. */
-		bpf_map_update_elem(&names, &key, &fresh, BPF_ANY);
+		goto out;
 	}
+	/*
+	 * Seen only after it is sent: a duplicate is harmless, a missing one is not. A full map costs a
+	 * record at each call until user space has emptied it.
+	 */
+	bpf_map_update_elem(&names, &id, &one, BPF_ANY);
+out:
 	dft_scratch_put(s);
 	return id;
 }

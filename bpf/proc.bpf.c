@@ -74,7 +74,7 @@ __hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 		return t;
 	proc_fill(&rec, DFT_REC_PROC, task, t);
 	if (!place_cwd(&place, task))
-		rec.cwd = dft_name(t, &place);
+		rec.cwd = place_name(t, &place);
 	if (dft_emit(&rec, sizeof(rec)))
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
 	return t;
@@ -112,7 +112,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	proc_fill(&rec, DFT_REC_FORK, child, &fresh);
 	rec.maker = tgid;
 	if (!place_cwd(&place, child))
-		rec.cwd = dft_name(&fresh, &place);
+		rec.cwd = place_name(&fresh, &place);
 	if (dft_emit(&rec, sizeof(rec)))
 		tally_one(&fresh, DFT_TALLY_RECORD, DFT_REC_FORK);
 	return 0;
@@ -173,7 +173,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	if (!t)
 		return 0;
 	t->flags &= ~TASK_BEFORE_EXEC;
-	s = dft_scratch_get();
+	s = dft_scratch_get(0);
 	if (!s) {
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
 		return 0;
@@ -182,9 +182,9 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	dft_scratch_put(s);
 
 	/* The name of cwd needs the scratch, too: before the record is built in it. */
-	__u64 cwd = place_cwd(&place, task) ? 0 : dft_name(t, &place);
+	__u64 cwd = place_cwd(&place, task) ? 0 : place_name(t, &place);
 
-	s = dft_scratch_get();
+	s = dft_scratch_get(0);
 	if (!s) {
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
 		return 0;
@@ -215,6 +215,7 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 {
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct dft_rec_exit rec = {};
+	struct dft_task state = {};
 	struct signal_struct *signal = task->signal;
 	__u32 pid = task->tgid;
 
@@ -223,38 +224,64 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 		return 0;
 	if (t || dft_unmarked)
 		bpf_map_delete_elem(&targets, &pid); /* the pid may be used again */
-	if (!t)
+	if (!t && (!dft_knob_all || pid == dft_knob_self))
 		return 0;
+	/* With -a the last thread may be one that never made a call, and so has no state. */
+	state.pid = pid;
+	state.start_ns = start_of(task);
 	rec.type = DFT_REC_EXIT;
-	rec.pid = t->pid;
+	rec.pid = pid;
 	rec.tid = task->pid;
 	rec.ts_ns = bpf_ktime_get_ns();
-	rec.start_ns = t->start_ns;
+	rec.start_ns = state.start_ns;
 	rec.status = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code :
 							 BPF_CORE_READ(task, group_leader, exit_code);
 	if (dft_emit(&rec, sizeof(rec)))
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXIT);
+		tally_one(&state, DFT_TALLY_RECORD, DFT_REC_EXIT);
 	return 0;
+}
+
+/* The PROC record of a thread other than the current one. */
+ALWAYS_INLINE void mark_send(struct task_struct *task, struct dft_task *t)
+{
+	struct dft_place place;
+	struct dft_rec_proc rec;
+
+	proc_fill(&rec, DFT_REC_PROC, task, t);
+	if (!place_cwd(&place, task)) {
+		place.iter = 1;
+		rec.cwd = place_name(t, &place);
+	}
+	if (dft_emit(&rec, sizeof(rec)))
+		tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
 }
 
 /*
  * Marks the threads of the processes in the target map. Each new mark is one byte for the reader of
- * the iterator, which repeats until a pass marks none.
+ * the iterator, which repeats until a pass marks none. For a census the marked ones are counted.
  */
 SEC("iter/task")
 int proc_mark(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct dft_task fresh = {}, *t;
-	struct dft_rec_proc rec;
 	char one = 1;
 	__u32 tgid, *flags;
 
-	if (!task)
+	/* Of dead ones only the task is left, waiting for its parent. */
+	if (!task || !BPF_CORE_READ(task, signal, live.counter))
 		return 0;
+	t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	if (t) {
+		if (dft_census && !(t->flags & TASK_BEFORE_EXEC)) {
+			mark_send(task, t);
+			bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
+		}
+		return 0;
+	}
 	tgid = task->tgid;
 	flags = bpf_map_lookup_elem(&targets, &tgid);
-	if (!flags || bpf_task_storage_get(&tasks, task, NULL, 0))
+	if (!flags)
 		return 0;
 	fresh.pid = tgid;
 	fresh.start_ns = start_of(task);
@@ -265,15 +292,8 @@ int proc_mark(struct bpf_iter__task *ctx)
 		task_failed(task);
 		return 0;
 	}
-	/*
-	 * No name of cwd: this runs with preemption on, and the scratch is for programs that cannot
-	 * be interrupted. User space reads /proc for what was there before the tracer.
-	 */
-	if (!(fresh.flags & TASK_BEFORE_EXEC)) {
-		proc_fill(&rec, DFT_REC_PROC, task, t);
-		if (dft_emit(&rec, sizeof(rec)))
-			tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
-	}
+	if (!(fresh.flags & TASK_BEFORE_EXEC))
+		mark_send(task, t);
 	bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 	return 0;
 }

@@ -22,7 +22,6 @@
 #define EMPTY_OK    .empty_ok = 1
 #define NULL_OK	    .null_ok = 1
 #define NULL_EMPTY  .null_empty = 1
-#define MOVES	    .moves = 1
 #define SPECIAL(x)  .special = DFT_SPECIAL_##x
 
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)

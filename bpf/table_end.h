@@ -15,7 +15,6 @@
 #undef EMPTY_OK
 #undef NULL_OK
 #undef NULL_EMPTY
-#undef MOVES
 #undef SPECIAL
 #undef DFT_TABLE_NR
 #undef DFT_SYS

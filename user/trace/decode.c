@@ -348,6 +348,11 @@ static void resolve_first(struct call *call)
 		if (names->file && names->file->flags & DFT_NAME_TRUNCATED) {
 			names->file = NULL;
 			names->unresolved = "too long";
+		} else if (names->file && names->file->flags & DFT_NAME_FLOATING &&
+			   names->file->len > 1 && !memcmp(names->file->text, "//", 2)) {
+			/* Opened by handle, and never looked up by name since. */
+			names->file = NULL;
+			names->unresolved = "disconnected";
 		} else if (!names->file && (rec->name || rec->flags & DFT_CALL_NAMELESS)) {
 			names->unresolved = "lost";
 		} else if (!rec->name && call->sys->desc.ret == DFT_RET_FILE && rec->ret < 0) {
@@ -595,6 +600,17 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
 	default:
 		return on_process_exit(engine, data);
 	}
+}
+
+int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns)
+{
+	struct dft_proc *proc = dft_procs_add(&engine->procs, pid, start_ns);
+
+	if (!proc)
+		return -ENOMEM;
+	proc->seen_ns = now_ns;
+	proc->end_ns = now_ns;
+	return dft_procs_retire(&engine->procs, proc);
 }
 
 int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,

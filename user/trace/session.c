@@ -143,14 +143,16 @@ static int on_tally(void *ctx, const struct dft_tally_key *key, const struct dft
 	struct session *s = ctx;
 	uint64_t id = dft_procs_key(key->pid, key->start_ns);
 	bool known = dft_map_get(&s->engine.procs.dying, id);
-	int err = dft_engine_tally(&s->engine, key, value);
+	int err = 0;
 
-	if (err)
-		return err;
-	/* At the end everybody is dying: what belongs to none was lost with its process's birth. */
-	if (!known && !s->tracing && is_loss(key))
-		s->engine.uncounted += value->calls;
-	return known;
+	/* At the end everybody is dying: this one's birth and end were lost. */
+	if (!known && !s->tracing) {
+		err = dft_engine_orphan(&s->engine, key->pid, key->start_ns, dft_clock_mono_ns());
+		known = !err;
+	}
+	if (!err)
+		err = dft_engine_tally(&s->engine, key, value);
+	return err ? err : known;
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -187,8 +189,12 @@ static int setup_events(struct session *s)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	/* A reader of --ready-fd that has gone must not end the tracer. */
+	/*
+	 * A reader of --ready-fd that has gone must not end the tracer, nor a line written from the
+	 * background stop it, and CMD with it. CMD has been forked already and keeps its own.
+	 */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGTTOU, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -387,8 +393,8 @@ static void live_line(struct session *s, bool last)
 	char bytes[32], line[160];
 	int n;
 
-	if (s->cfg->quiet || !isatty(STDERR_FILENO))
-		return;
+	if (s->cfg->quiet || !isatty(STDERR_FILENO) || tcgetpgrp(STDERR_FILENO) != getpgrp())
+		return; /* the terminal is somebody else's now */
 	if (!last)
 		fail(s, dft_tracer_tallies(s->tracer, add_lost, &lost));
 	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
@@ -415,6 +421,22 @@ static void finish_tracing(struct session *s)
 	live_line(s, true);
 }
 
+/*
+ * Known processes have all ended; and the kernel side, which knows also those whose birth record was
+ * lost, says the same.
+ */
+static bool nobody_left(struct session *s)
+{
+	int alive;
+
+	if (s->cfg->all || s->engine.procs.live.len || (s->child && !s->child_done))
+		return false;
+	alive = dft_tracer_census(s->tracer);
+	if (alive < 0)
+		fail(s, alive);
+	return alive == 0;
+}
+
 static void on_tick(struct session *s)
 {
 	uint64_t expired;
@@ -427,9 +449,8 @@ static void on_tick(struct session *s)
 		return;
 	empty = read_ring(s, true);
 	fail(s, dft_tracer_catch_up(s->tracer));
-	if (!s->error && empty && !s->cfg->all && !s->engine.procs.live.len &&
-	    (!s->child || s->child_done)) {
-		finish_tracing(s); /* nobody is left to trace */
+	if (!s->error && empty && nobody_left(s)) {
+		finish_tracing(s);
 		s->quit = true;
 		return;
 	}
@@ -510,7 +531,7 @@ static void say_waiting(struct session *s)
 	    s->ticks % FLUSH_TICKS)
 		return;
 	s->said_waiting = true;
-	dft_info("CMD has ended; tracing goes on for %zu processes it started (^C stops)",
+	dft_info("CMD has ended; tracing goes on for %zu other processes (^C stops)",
 		 s->engine.procs.live.len);
 }
 

@@ -187,6 +187,20 @@ static int mark_targets(struct dft_tracer *tracer)
 	return marked;
 }
 
+int dft_tracer_census(struct dft_tracer *tracer)
+{
+	struct bpf_link *link = bpf_program__attach_iter(tracer->skel->progs.proc_mark, NULL);
+	int alive;
+
+	if (!link)
+		return -errno;
+	__atomic_store_n(&tracer->skel->bss->dft_census, true, __ATOMIC_RELEASE);
+	alive = mark_once(link);
+	__atomic_store_n(&tracer->skel->bss->dft_census, false, __ATOMIC_RELEASE);
+	bpf_link__destroy(link);
+	return alive;
+}
+
 int dft_tracer_catch_up(struct dft_tracer *tracer)
 {
 	return unmarked_now(tracer) == tracer->skel->bss->dft_unmarked_done ? 0 :
@@ -260,16 +274,34 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 	return (int)(budget - tracer->left);
 }
 
-int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
+/* A growing list of keys to delete. */
+struct doomed {
+	struct dft_tally_key *keys;
+	size_t n, cap;
+};
+
+static int doom(struct doomed *doomed, const struct dft_tally_key *key)
 {
-	int fd = bpf_map__fd(tracer->skel->maps.tallies);
+	if (doomed->n == doomed->cap) {
+		size_t cap = doomed->cap ? doomed->cap * 2 : 64;
+		struct dft_tally_key *more = realloc(doomed->keys, cap * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		doomed->keys = more;
+		doomed->cap = cap;
+	}
+	doomed->keys[doomed->n++] = *key;
+	return 0;
+}
+
+static int walk_tallies(int fd, dft_tally_fn fn, void *ctx, struct doomed *doomed)
+{
 	struct dft_tally_key *keys = calloc(TALLY_BATCH, sizeof(*keys));
 	struct dft_tally *values = calloc(TALLY_BATCH, sizeof(*values));
-	struct dft_tally_key *doomed = NULL;
-	size_t ndoomed = 0, cap = 0;
 	uint32_t batch = 0, count;
-	bool first = true;
-	int err = keys && values ? 0 : -ENOMEM, end = 0;
+	bool first = true, end = false;
+	int err = keys && values ? 0 : -ENOMEM;
 
 	while (!err && !end) {
 		count = TALLY_BATCH;
@@ -279,37 +311,36 @@ int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
 				err = -errno;
 				break;
 			}
-			end = 1;
+			end = true;
 		}
 		first = false;
 		for (uint32_t i = 0; i < count && !err; i++) {
-			int verdict = fn(ctx, &keys[i], &values[i]);
-
-			if (verdict < 0)
-				err = verdict;
-			if (verdict <= 0)
-				continue;
-			if (ndoomed == cap) {
-				struct dft_tally_key *more =
-					realloc(doomed, (cap ? cap * 2 : 64) * sizeof(*more));
-
-				if (!more) {
-					err = -ENOMEM;
-					break;
-				}
-				doomed = more;
-				cap = cap ? cap * 2 : 64;
-			}
-			doomed[ndoomed++] = keys[i];
+			err = fn(ctx, &keys[i], &values[i]);
+			if (err > 0)
+				err = doom(doomed, &keys[i]);
 		}
 	}
-	/* Not while walking: the batch cursor is a bucket number and would skip entries. */
-	for (size_t i = 0; i < ndoomed; i++)
-		if (bpf_map_delete_elem(fd, &doomed[i]) && errno != ENOENT && !err)
-			err = -errno;
-	free(doomed);
 	free(keys);
 	free(values);
+	return err;
+}
+
+int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
+{
+	const struct bpf_map *maps[] = { tracer->skel->maps.tallies, tracer->skel->maps.pipes };
+	int err = 0;
+
+	for (size_t m = 0; m < sizeof(maps) / sizeof(maps[0]) && !err; m++) {
+		int fd = bpf_map__fd(maps[m]);
+		struct doomed doomed = { 0 };
+
+		err = walk_tallies(fd, fn, ctx, &doomed);
+		/* Not while walking: the cursor is a bucket number and would skip entries. */
+		for (size_t i = 0; i < doomed.n; i++)
+			if (bpf_map_delete_elem(fd, &doomed.keys[i]) && errno != ENOENT && !err)
+				err = -errno;
+		free(doomed.keys);
+	}
 	return err;
 }
 

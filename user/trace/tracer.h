@@ -27,6 +27,11 @@ int dft_tracer_attach(struct dft_tracer *tracer);
  */
 int dft_tracer_catch_up(struct dft_tracer *tracer);
 /*
+ * Counts the traced threads that are alive and has each send its PROC record again: birth records can
+ * be lost. The number, or -errno.
+ */
+int dft_tracer_census(struct dft_tracer *tracer);
+/*
  * Reads at most `budget` records. Returns how many were read (less than the budget: the ring was
  * empty), or what the callback returned.
  */

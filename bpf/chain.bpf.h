@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* Ids of names. A part of io.bpf.c, and built twice like that. */
+#ifndef DFT_CHAIN_BPF_H
+#define DFT_CHAIN_BPF_H
+
+#include "file.bpf.h"
+
+#ifdef DFT_CAST
+#define DFT_CHAIN_ID dft_cast_chain_id
+#else
+#define DFT_CHAIN_ID dft_chain_id
+#endif
+
+#define CHAIN_MAX 24
+
+/*
+ * From the top of a mount to where it is mounted. Rare, and therefore by helper calls: the verifier
+ * allows no going from a vfsmount to the mount around it.
+ */
+ALWAYS_INLINE int chain_cross(__u64 *mnt_addr, __u64 *dentry_addr)
+{
+	struct mount *mnt = (struct mount *)(*mnt_addr - bpf_core_field_offset(struct mount, mnt));
+	__u64 parent = (__u64)BPF_CORE_READ(mnt, mnt_parent);
+
+	if (!parent || parent == (__u64)mnt)
+		return -1;
+	*dentry_addr = (__u64)BPF_CORE_READ(mnt, mnt_mountpoint);
+	*mnt_addr = parent + bpf_core_field_offset(struct mount, mnt);
+	return 0;
+}
+
+__u64 DFT_CHAIN_ID(struct dft_place *place)
+{
+	__u64 mnt_addr, dentry_addr, root_mnt, root_dentry, top, parent, hash;
+
+	if (!place)
+		return 0;
+	mnt_addr = place->mnt;
+	dentry_addr = place->dentry;
+	root_mnt = place->root_mnt;
+	root_dentry = place->root_dentry;
+	hash = chain_begin(place);
+	top = (__u64)(READ(AT_ADDR(vfsmount, mnt_addr), mnt_root));
+	for (__u32 i = 0; i < CHAIN_MAX; i++) {
+		struct dentry *dentry;
+
+		if (dentry_addr == root_dentry && mnt_addr == root_mnt)
+			return chain_end(hash, 0);
+		if (dentry_addr == top) {
+			if (chain_cross(&mnt_addr, &dentry_addr))
+				return chain_end(hash, DFT_NAME_UNREACHABLE);
+			top = (__u64)(READ(AT_ADDR(vfsmount, mnt_addr), mnt_root));
+			continue;
+		}
+		dentry = AT_ADDR(dentry, dentry_addr);
+		hash = mix(hash, READ(dentry, d_name.hash_len));
+		parent = (__u64)(READ(dentry, d_parent));
+		if (!parent || parent == dentry_addr)
+			return chain_end(hash, DFT_NAME_FLOATING);
+		dentry_addr = parent;
+	}
+	return 0;
+}
+
+#endif
