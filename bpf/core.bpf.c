@@ -28,6 +28,7 @@ struct names_map names SEC(".maps");
 struct verdicts_map verdicts SEC(".maps");
 struct tallies_map tallies SEC(".maps");
 struct pipes_map pipes SEC(".maps");
+struct fd_changes_map fd_changes SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct scratch_map scratch SEC(".maps");
 struct iter_scratch_map iter_scratch SEC(".maps");

@@ -66,6 +66,7 @@ struct dft_task {
 	 * read a file's position again: struct file of the descriptor, or dentry of cwd as the base.
 	 */
 	__u64 file, file2;
+	__u32 seen, seen2; /* fd_changes() of the descriptor, or the sequence of cwd, at entry */
 	__u64 ino, ino2; /* of pipes */
 	__u32 pid;
 	__u16 nr;
@@ -124,6 +125,18 @@ struct pipes_map { /* the same for each pipe: apart, for there may be very many 
 	__type(key, struct dft_tally_key);
 	__type(value, struct dft_tally);
 };
+/*
+ * How often a descriptor of a table that several threads share was closed or replaced, by a hash of
+ * the table and the number. Two that share a counter can only make a call look less certain than it
+ * is.
+ */
+#define FD_CHANGES 65536
+struct fd_changes_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FD_CHANGES);
+	__type(key, __u32);
+	__type(value, __u32);
+};
 struct counters_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, DFT_COUNTER_MAX);
@@ -150,6 +163,7 @@ extern struct names_map names SEC(".maps");
 extern struct verdicts_map verdicts SEC(".maps");
 extern struct tallies_map tallies SEC(".maps");
 extern struct pipes_map pipes SEC(".maps");
+extern struct fd_changes_map fd_changes SEC(".maps");
 extern struct counters_map counters SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
 extern struct iter_scratch_map iter_scratch SEC(".maps");

@@ -174,14 +174,50 @@ ALWAYS_INLINE int place_cwd(struct dft_place *place, struct task_struct *task)
 	return place_fill(place, task, dentry, READ(dentry, d_inode));
 }
 
-/* Only to be compared: where cwd is. */
-ALWAYS_INLINE __u64 cwd_dentry(struct task_struct *task)
+/*
+ * Counters that show changes by other threads. 0 is for what nobody shares, so that single threads
+ * pay a comparison only; at the end of a call that began with another value they are read whoever
+ * shares then.
+ */
+ALWAYS_INLINE __u32 cwd_sequence(struct task_struct *task, bool must)
 {
-	struct path path = {};
+	struct fs_struct *fs = task->fs;
+	__u32 sequence = 0;
 
-	if (task->fs)
-		BPF_CORE_READ_INTO(&path, task->fs, pwd);
-	return (__u64)path.dentry;
+	if (!fs || (!must && READ(fs, users) < 2))
+		return 0;
+	bpf_probe_read_kernel(&sequence, sizeof(sequence),
+			      (char *)fs + bpf_core_field_offset(struct fs_struct, seq));
+	return sequence + 1;
+}
+
+ALWAYS_INLINE __u32 *fd_counter(struct task_struct *task, __u32 fd)
+{
+	struct files_struct *files = task->files;
+	__u64 addr = 0;
+	__u32 key;
+
+	/* Through a helper, as the verifier lets no arithmetic be done on a pointer. */
+	bpf_probe_read_kernel(&addr, sizeof(addr), &files);
+	key = (mix(addr, fd) >> 16) & (FD_CHANGES - 1);
+	return bpf_map_lookup_elem(&fd_changes, &key);
+}
+
+ALWAYS_INLINE bool fds_are_shared(struct task_struct *task)
+{
+	struct files_struct *files = task->files;
+
+	return files && READ(files, count.counter) > 1;
+}
+
+ALWAYS_INLINE __u32 fd_sequence(struct task_struct *task, __u32 fd, bool must)
+{
+	__u32 *n;
+
+	if (!must && !fds_are_shared(task))
+		return 0;
+	n = fd_counter(task, fd);
+	return n ? *n + 1 : 0;
 }
 
 ALWAYS_INLINE int place_file(struct dft_place *place, struct task_struct *task, struct file *file)

@@ -65,6 +65,7 @@ ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32
 	inode = READ(file, f_inode);
 	t->cls = class_of_inode(inode);
 	t->file = addr;
+	t->seen = fd_sequence(task, fd, false);
 	t->pos = READ(file, f_pos);
 	t->append = !!(READ(file, f_flags) & O_APPEND);
 	if (t->cls == DFT_CLASS_PIPE)
@@ -92,6 +93,7 @@ ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u3
 		return;
 	file = AT_ADDR(file, addr);
 	t->file2 = addr;
+	t->seen2 = fd_sequence(task, fd, false);
 	inode = READ(file, f_inode);
 	t->cls2 = class_of_inode(inode);
 	if (t->cls2 == DFT_CLASS_PIPE)
@@ -113,15 +115,15 @@ ALWAYS_INLINE bool path_is_absolute(__u64 user)
 	return !bpf_probe_read_user(&first, 1, (const void *)user) && first == '/';
 }
 
-/* The working directory as the base of a relative path: a name id or 0, its class and dentry. */
-ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t, __u8 *cls, __u64 *dentry)
+/* The working directory as the base of a relative path: a name id or 0, its class and sequence. */
+ALWAYS_INLINE __u64 note_cwd(struct task_struct *task, struct dft_task *t, __u8 *cls, __u32 *seen)
 {
 	struct dft_place place;
 
+	*seen = cwd_sequence(task, false);
 	if (place_cwd(&place, task))
 		return 0;
 	*cls = place.cls;
-	*dentry = cwd_dentry(task);
 	return place_name(t, &place);
 }
 
@@ -137,7 +139,7 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const
 		note_file(task, t, dirfd, true);
 		t->call |= DFT_CALL_DIRFD;
 	} else {
-		t->name = note_cwd(task, t, &t->cls, &t->file);
+		t->name = note_cwd(task, t, &t->cls, &t->seen);
 	}
 }
 
@@ -149,7 +151,7 @@ ALWAYS_INLINE void note_base2(struct task_struct *task, struct dft_task *t, cons
 	if (path_is_absolute(arg(args, d->path2 - 1)))
 		return;
 	if (dirfd == AT_FDCWD)
-		t->name2 = note_cwd(task, t, &t->cls2, &t->file2);
+		t->name2 = note_cwd(task, t, &t->cls2, &t->seen2);
 	else
 		note_other(task, t, dirfd);
 }
@@ -407,6 +409,22 @@ static __attribute__((noinline)) int enter_second(struct dft_task *t, const stru
 	return 0;
 }
 
+/* Tells calls of other threads that are under way that the descriptor has changed. */
+ALWAYS_INLINE void note_change(struct task_struct *task, const struct args *args, __u32 nr)
+{
+	const volatile struct dft_desc *d = desc_of(nr);
+	__u32 *n = NULL;
+
+	if ((nr != NR_CLOSE && !d->closes) || !fds_are_shared(task))
+		return;
+	if (nr == NR_CLOSE)
+		n = fd_counter(task, arg(args, 0));
+	else
+		n = fd_counter(task, arg(args, d->fd2 - 1));
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
 SEC("?tp_btf/sys_enter")
 int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 {
@@ -434,6 +452,8 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	t->name2 = 0;
 	t->file = 0;
 	t->file2 = 0;
+	t->seen = 0;
+	t->seen2 = 0;
 	t->ino = 0;
 	t->ino2 = 0;
 	t->call = 0;
@@ -443,6 +463,7 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	enter_files(t, &args, nr);
 	if (d->fd2 || d->path2 || d->early || d->special)
 		enter_second(t, &args, nr);
+	note_change(task, &args, nr);
 	t->ts_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -618,6 +639,17 @@ ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_des
 	return 0;
 }
 
+/* Another file under the descriptor than at entry, or it was away in between? */
+ALWAYS_INLINE bool fd_replaced(struct task_struct *task, __u32 fd, __u64 file, __u32 seen)
+{
+	return seen && (fd_sequence(task, fd, true) != seen || addr_of_fd(task, fd) != file);
+}
+
+ALWAYS_INLINE bool cwd_replaced(struct task_struct *task, __u32 seen)
+{
+	return seen && cwd_sequence(task, true) != seen;
+}
+
 /*
  * What the call's descriptors and cwd stand for was looked up at entry, a fraction of a microsecond
  * before the kernel did. Where another thread puts something else there just then, the kernel may
@@ -627,29 +659,21 @@ static __attribute__((noinline)) int was_replaced(struct exit_ctx *x)
 {
 	const volatile struct dft_desc *d = desc_of(x->nr);
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct files_struct *files = task->files;
-	struct fs_struct *fs = task->fs;
 	struct dft_task *t = x->t;
-	bool files_shared, fs_shared;
 	__u32 n;
 
-	if (!files || !fs || x->nr == NR_CLOSE)
+	/* Some change it themselves; exec leaves the other threads behind. */
+	if (x->nr == NR_CLOSE || d->special == DFT_SPECIAL_CHDIR || d->special == DFT_SPECIAL_EXEC)
 		return 0;
-	files_shared = READ(files, count.counter) > 1;
-	fs_shared = READ(fs, users) > 1 && d->special != DFT_SPECIAL_CHDIR;
-	if (t->file) {
-		n = d->fd ? d->fd : t->call & DFT_CALL_DIRFD ? d->base : 0;
-		if (n ? files_shared && addr_of_fd(task, arg(&x->args, n - 1)) != t->file :
-			fs_shared && cwd_dentry(task) != t->file)
-			return 1;
-	}
-	if (t->file2 && !d->closes) {
-		n = d->fd2 ? d->fd2 : d->base2;
-		if (n && (__s32)arg(&x->args, n - 1) != AT_FDCWD)
-			return files_shared && addr_of_fd(task, arg(&x->args, n - 1)) != t->file2;
-		return fs_shared && cwd_dentry(task) != t->file2;
-	}
-	return 0;
+	n = d->fd ? d->fd : t->call & DFT_CALL_DIRFD ? d->base : 0;
+	if (n ? fd_replaced(task, arg(&x->args, n - 1), t->file, t->seen) :
+		cwd_replaced(task, t->seen))
+		return 1;
+	n = d->fd2 ? d->fd2 : t->file2 ? d->base2 : 0;
+	if (d->closes)
+		return 0;
+	return n ? fd_replaced(task, arg(&x->args, n - 1), t->file2, t->seen2) :
+		   cwd_replaced(task, t->seen2);
 }
 
 static __attribute__((noinline)) int finish(struct exit_ctx *x)
@@ -696,6 +720,7 @@ int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 	x.tid = (__u32)bpf_get_current_pid_tgid();
 	if (desc_of(x.nr)->special == DFT_SPECIAL_EXEC)
 		x.args.v[4] = t->pos; /* exec has cleared the registers */
+	note_change(task, &x.args, x.nr);
 	if (!(t->flags & TASK_BEFORE_EXEC)) /* our own child, and its exec failed */
 		finish(&x);
 	t->ts_ns = 0;

@@ -130,8 +130,13 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+/* Before 6.18 a seqcount_spinlock_t; the sequence comes first in both. */
+typedef struct {
+} seqlock_t;
+
 struct fs_struct {
 	int users;
+	seqlock_t seq;
 	struct path root;
 	struct path pwd;
 };
