@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""What a full ring, full tables and deaths of threads may cost: nothing that is not counted."""
+import collections
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
+from dfttest import *  # noqa: E402,F403
+
+SHAPES = BUILD / "tests/progs/shapes"
+
+
+def file_of(tmp, size=1000):
+    (tmp / "file").write_bytes(bytes(size))
+    return tmp / "file"
+
+
+def good_but_for_losses(path):
+    """`dftrace check` finds nothing but what the end records say was lost."""
+    r = run([READER, "check", path])
+    faults = [line for line in r.out.decode().splitlines()[:-1] if " lost: " not in line]
+    check(not faults, lambda: f"{len(faults)} faults: {faults[:5]}")
+    check(r.status in (0, 1), f"dftrace check: exit status {r.status}: {r.text}")
+
+
+@test
+def test_short_processes_and_a_tiny_ring(tmp):
+    """Records of births and deaths are lost: each process has its file and its count all the same."""
+    need_root()
+    number, calls = 1000, 50
+    t = trace(tmp, [SHAPES, "brood", str(number), str(calls), file_of(tmp)], "--ring", "4K")
+    good_but_for_losses(t.path)
+    children = set(map(int, t.run.out.split()))
+    equal(len(children), number, "children")
+    bad, losing = [], 0
+    files = collections.Counter(f.pid for f in t.files)
+    equal({pid: n for pid, n in files.items() if n > 1}, {}, "processes with several files")
+    for f in t.files:
+        check(f.start is not None and f.end is not None, f"start and end of {f.path.name}")
+        if f.pid not in children:
+            continue
+        events = sum(e.name == "pread" for e in f.events)
+        lost = f.lost.get("pread", 0)
+        losing += lost > 0
+        if events + lost != calls:
+            bad.append(f"{f.pid}: {events} events, lost {f.lost}")
+    missing = children - t.pids()
+    print(f"  {losing} of {number} processes lost calls")
+    check(not missing, f"{len(missing)} of {number} processes have no file")
+    check(not bad, lambda: f"{len(bad)} of {number} processes with a wrong count: {bad[:5]}")
+    check(losing, "nothing was lost: the test tests nothing")
+
+
+def pipe_tallies(f):
+    """{call: {pipe: (calls, bytes, errors)}} of a file."""
+    tallies = collections.defaultdict(dict)
+    for r in f.records:
+        if r["ph"] == 3:
+            a = r["args"]
+            name = f.resolve(a["fhash"])
+            check(name not in tallies[r["name"]], f"two records of {r['name']} on {name}")
+            tallies[r["name"]][name] = a["dft_cnt"], a["ret_sum"], a["errors"]
+    return tallies
+
+
+# What is known of the pipes for which the table has no room: all of them together.
+TOGETHER = b"pipe:[0]"
+
+
+@test
+def test_many_pipes(tmp):
+    """40,000 pipes of one process: those of others keep their tallies, whatever the tables hold."""
+    need_root()
+    number = 40000
+    t = trace(tmp, [SHAPES, "pipes", str(number), "echo hello | cat | wc -c"])
+    equal(t.run.out.split(), [b"6"], "what wc said")
+    t.no_loss()
+    check_with_reader(t.path)
+    f = max(t.files, key=lambda f: len(f.records))
+    for call in ("read", "write"):
+        tallies = pipe_tallies(f)[call]
+        rest = tallies.pop(TOGETHER, (0, 0, 0))
+        equal(set(tallies.values()), {(1, 1, 0)}, f"tallies of {call}")
+        equal(rest, (number - len(tallies),) * 2 + (0,), f"{call} on {len(tallies)} pipes; the rest")
+        check(len(tallies) > 10000, f"only {len(tallies)} pipes are told apart")
+        equal(f.filtered["pipe"][call], number, f"{call} filtered")
+    # All are forked from a shell, so that their files are named after it.
+    program = {}
+    for g in t.files:
+        execs = [e.named("pathname_hash") for e in g.events if e.name == "execve" and e.ret == 0]
+        if execs:
+            program[os.path.basename(execs[-1])] = g
+    cat, wc = (pipe_tallies(program[name]) for name in (b"cat", b"wc"))
+    equal(list(cat["read"].values()), [(2, 6, 0)], "reads of cat")
+    equal(list(cat["write"].values()), [(1, 6, 0)], "writes of cat")
+    equal(list(wc["read"].values()), [(2, 6, 0)], "reads of wc")
+    equal(list(wc["write"].values()), [(1, 2, 0)], "writes of wc")
+    equal(set(wc["read"]), set(cat["write"]), "the pipe between them")
+    for name in (b"cat", b"wc"):
+        counts = program[name].filtered.get("pipe", {})
+        equal((counts.get("read"), counts.get("write")), (2, 1), f"pipe calls of {name}")
+
+
+def ended(pid, timeout):
+    """Whether a process ends (it may stay a zombie) within so many seconds."""
+    fd = os.pidfd_open(pid)
+    try:
+        return bool(select.select([fd], [], [], timeout)[0])
+    finally:
+        os.close(fd)
+
+
+@test
+def test_daemon_whose_birth_was_lost(tmp):
+    """Forked when the ring was full, with the tracer stopped: it is waited for, its calls count."""
+    need_root()
+    calls = 5000
+    r, w = os.pipe()
+    argv = [SHAPES, "daemon", file_of(tmp, calls), str(calls), tmp / "out"]
+    with Tracer(tmp, "--ring", "4K", "--", *argv, stdin=r) as tracer:
+        os.close(r)
+        said = tracer.proc.stdout.fileno()
+        equal(read_until(said, b"\n"), b"live\n", "first line")
+        try:
+            os.kill(tracer.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, tracer.pid, os.WSTOPPED | os.WNOWAIT)
+            children = Path(f"/proc/{tracer.pid}/task/{tracer.pid}/children").read_text().split()
+            equal(len(children), 1, "children of the tracer")
+            command = int(children[0])
+            os.write(w, b"\n")
+            daemon = int(read_until(said, b"\n"))
+            check(ended(command, LIVE_TIMEOUT), "the command did not end")
+        finally:
+            os.kill(tracer.pid, signal.SIGCONT)
+        # From when it has taken note of the command's death it waits for the daemon alone.
+        deadline = time.monotonic() + LIVE_TIMEOUT
+        while os.path.exists(f"/proc/{command}"):
+            check(time.monotonic() < deadline, "the tracer does not reap its child")
+            os.sched_yield()
+        gone = ended(tracer.pid, 1.5)
+        os.write(w, b"\n")
+        os.close(w)
+        t = tracer.wait()
+    check(not gone, "the tracer ended while the daemon lived")
+    good_but_for_losses(t.path)
+    equal((tmp / "out").stat().st_size, calls, "size of the file written")
+    f = t.by_pid(daemon)
+    events = [e for e in f.events if e.name == "pwrite"]
+    equal(len(events) + f.lost.get("pwrite", 0), calls, f"writes of the daemon, lost {f.lost}")
+    for e in events:
+        equal(e.file, os.fsencode(tmp / "out"), f"file of {e}")
+    equal(f.exit, {"code": 0}, "exit of the daemon")
+    lost = collections.Counter()
+    for g in t.files:
+        lost.update(g.lost)
+    check(lost["record_fork"] or lost["record_proc"], f"its birth was not lost: {dict(lost)}")
+
+
+@test
+def test_exit_of_a_process_with_idle_threads(tmp):
+    """With -a: the threads were there before and never made a call; the code is the process's."""
+    need_root()
+    path = file_of(tmp)
+    jobs = [Background([SHAPES, "idle", "3", "60", path]) for _ in range(8)]
+    try:
+        for job in jobs:
+            equal(job.line(), b"live\n")
+        with Tracer(tmp, "-a") as tracer:
+            for job in jobs:
+                job.tell()
+            for job in jobs:
+                equal(job.wait(), 7, "exit status")
+            t = tracer.stop()
+    finally:
+        for job in jobs:
+            job.end()
+    for job in jobs:
+        f = t.by_pid(job.pid)
+        equal(len([e for e in f.events if e.name == "pread"]) + f.lost.get("pread", 0), 60, "reads")
+        equal(f.exit, {"code": 7}, f"exit of {f.path.name}")
+
+
+if __name__ == "__main__":
+    main()
