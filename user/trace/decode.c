@@ -613,11 +613,24 @@ int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns
 	return dft_procs_retire(&engine->procs, proc);
 }
 
+/* One of which neither birth nor death was seen is known by its pid; a tally tells its birth. */
+struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint64_t start_ns)
+{
+	struct dft_proc *proc = dft_map_get(&engine->procs.dying, dft_procs_key(pid, start_ns));
+
+	if (proc)
+		return proc;
+	proc = dft_map_get(&engine->procs.dying, dft_procs_key(pid, 0));
+	if (!proc || (proc->start_ns && proc->start_ns != start_ns))
+		return NULL;
+	proc->start_ns = start_ns;
+	return proc;
+}
+
 int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
 		     const struct dft_tally *value)
 {
-	struct dft_proc *proc =
-		dft_map_get(&engine->procs.dying, dft_procs_key(key->pid, key->start_ns));
+	struct dft_proc *proc = dft_engine_dying(engine, key->pid, key->start_ns);
 	struct dft_tally_entry *more;
 
 	if (!proc)

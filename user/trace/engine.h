@@ -59,6 +59,8 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size);
  * A process of which only tallies are known, born at `start_ns`: makes it, dying. 0 or -ENOMEM.
  */
 int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns);
+/* A process whose end waits for its tallies, or NULL. */
+struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint64_t start_ns);
 /* One tally of the kernel side's map; kept if its process is dying. 0 or -ENOMEM. */
 int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
 		     const struct dft_tally *value);

@@ -141,8 +141,7 @@ static bool is_loss(const struct dft_tally_key *key)
 static int on_tally(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value)
 {
 	struct session *s = ctx;
-	uint64_t id = dft_procs_key(key->pid, key->start_ns);
-	bool known = dft_map_get(&s->engine.procs.dying, id);
+	bool known = dft_engine_dying(&s->engine, key->pid, key->start_ns);
 	int err = 0;
 
 	/* At the end everybody is dying: this one's birth and end were lost. */
