@@ -163,8 +163,7 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace-bpf
 	install -Dm644 completions/dftrace \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace
-	for h in $(wildcard include/dftracer/*.h); do \
-		install -Dm644 $$h $(DESTDIR)$(PREFIX)/$$h || exit 1; done
+	$(foreach h,$(wildcard include/dftracer/*.h),install -Dm644 $(h) $(DESTDIR)$(PREFIX)/$(h) &&) true
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/sbin/dftrace-bpf $(DESTDIR)$(PREFIX)/bin/dftrace \

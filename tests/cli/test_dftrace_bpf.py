@@ -293,7 +293,7 @@ def test_info_text(tmp):
     equal(r.err, b"", "stderr of --info")
     report = json_info()
     for name, entry in report["features"].items():
-        m = re.search(rf"^  {name} +(yes|no)(?: +(.+))?$", text_of(r), re.M)
+        m = re.search(rf"^  {name} +(yes|no)(?: +(.+?))??(?: \(required\))?$", text_of(r), re.M)
         check(m, f"--info does not tell of {name}")
         equal((m[1] == "yes", m[2] or ""), (entry["ok"], entry.get("why", "")), name)
     for name, has in report["caps"].items():

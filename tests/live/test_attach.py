@@ -281,5 +281,18 @@ def test_target_ends(tmp):
     check_with_reader(t.path)
 
 
+@test
+def test_nothing_captured_is_said(tmp):
+    """A process that makes no call: a warning, and a whole, empty trace."""
+    need_root()
+    with running_python("import sys; sys.stdin.read(1)") as p:
+        r = run([TRACER, "-o", tmp / "t", "-d", "0.3", "-p", str(p.pid)])
+        r.want(0)
+        check(b"nothing was captured" in r.err, r.err)
+        p.tell(b"x")
+    check_with_reader(tmp / "t")
+    run([READER, "summary", tmp / "t"]).want(0)
+
+
 if __name__ == "__main__":
     main()

@@ -386,6 +386,8 @@ os.close(os.open(sys.argv[1] + "/parent", os.O_CREAT | os.O_WRONLY, 0o644))
 @test
 def test_no_args(tmp):
     t, truth = job(tmp, work(tmp), "--no-args")
+    summary = run([READER, "summary", t.path]).want(0)
+    check(b"UNKNOWN: results, errors, bytes and files" in summary.out, "the summary takes unknown for 0")
     for f in t:
         for r in f.records:
             if r["ph"] == 1 and r["cat"] == "POSIX":

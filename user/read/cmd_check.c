@@ -158,7 +158,7 @@ static void print_total(struct run *r)
 	if (r->cut)
 		printf(", %" PRIu64 " cut", r->cut);
 	if (r->lost)
-		printf(", %" PRIu64 " calls lost", r->lost);
+		printf(", %" PRIu64 " calls and records lost", r->lost);
 	/* Of kinds that the tracer does not decode, such as on sockets: told, and no fault. */
 	if (r->missed)
 		printf(", %" PRIu64 " calls not decoded", r->missed);

@@ -320,11 +320,16 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 {
 	struct dft_jsonr *j = &job->json;
 	const struct dft_jsonr_node *v, *n;
+	int64_t metadata;
 
 	p->ended = true;
 	job->ended = true;
 	if (!r->args)
 		return;
+	v = dft_jsonr_get(j, r->args, "cfg");
+	n = v ? dft_jsonr_get(j, v, "metadata") : NULL;
+	if (n && dft_jsonr_i64(j, n, &metadata) && !metadata)
+		job->no_args = true;
 	add_counts(job, &job->lost, r->args, "lost", false);
 	add_counts(job, &job->filtered, r->args, "filtered", false);
 	add_counts(job, &job->missed, r->args, "undecoded", true);

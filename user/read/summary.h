@@ -71,6 +71,7 @@ struct dft_job {
 	uint64_t first_ns, last_ns;
 	uint64_t pipe_cnt; /* distinct pipes */
 	uint64_t error_cnt;
+	bool no_args; /* some of it was traced with --no-args: results, bytes and files unknown */
 	uint64_t lost_cnt, filtered_cnt, missed_cnt; /* sums of the vectors; see dft_job_sort() */
 
 	struct dft_index op_at, pipe_at, file_at, count_at, pipe_ids, programs;

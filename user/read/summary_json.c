@@ -142,7 +142,8 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 	put_procs(&w, job);
 	dft_json_u64(&w, "pipes_used", job->pipe_cnt);
 	put_ops(&w, job, "pipes", &job->pipes);
-	dft_json_u64(&w, "lost_calls", job->lost_cnt);
+	dft_json_u64(&w, "lost_total", job->lost_cnt);
+	dft_json_bool(&w, "no_args", job->no_args);
 	put_counts(&w, job, "lost", &job->lost);
 	dft_json_u64(&w, "filtered_calls", job->filtered_cnt);
 	put_counts(&w, job, "filtered", &job->filtered);

@@ -60,7 +60,11 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 			rs->unfinished, rs->cut, rs->damaged, rs->unread);
 	}
 	if (job->lost_cnt)
-		fprintf(f, "INCOMPLETE: %" PRIu64 " calls lost, see below\n", job->lost_cnt);
+		fprintf(f, "INCOMPLETE: %" PRIu64 " calls and records lost, see below\n",
+			job->lost_cnt);
+	if (job->no_args)
+		fputs("UNKNOWN: results, errors, bytes and files of what was traced with --no-args "
+		      "(they count as 0 below)\n", f);
 }
 
 static int put_ops(FILE *f, const struct dft_job *job, const struct dft_vec *ops)

@@ -590,8 +590,8 @@ static void help_option(const struct cli_option *o)
 void dft_cli_help(void)
 {
 	puts("usage: dftrace-bpf [OPTIONS] [--] CMD [ARGS]\n"
-	     "       dftrace-bpf [OPTIONS] -p PID[,PID]\n"
-	     "       dftrace-bpf [OPTIONS] -a\n"
+	     "       dftrace-bpf [OPTIONS] -p PID[,PID] [[--] CMD [ARGS]]\n"
+	     "       dftrace-bpf [OPTIONS] -a [[--] CMD [ARGS]]\n"
 	     "\n"
 	     "Traces the file I/O of unmodified programs into DFTracer's format,\n"
 	     "one DIR/*.pfw.gz a process.");
@@ -602,6 +602,7 @@ void dft_cli_help(void)
 			help_option(&cli_options[i]);
 	}
 	puts("\n"
-	     "Exit status: CMD's own; 2 usage; 1 the trace is incomplete; 125 the tracer failed\n"
-	     "before CMD ran; 126, 127 CMD could not be executed, was not found.");
+	     "Exit status: CMD's own; 1 the trace could not be written completely; 2 usage;\n"
+	     "125 tracing could not begin; 126, 127 CMD could not be executed, was not found.\n"
+	     "Lost records do not change it: see dftrace check.");
 }

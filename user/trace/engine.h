@@ -42,7 +42,7 @@ struct dft_engine {
 	struct dft_names names;
 	struct dft_procs procs;
 	struct dft_buf scratch;  /* a name being joined */
-	/* Totals of the session. */
+	/* Totals of the session; events are calls, without start and end. */
 	uint64_t events, processes, lost, bad_records;
 	uint64_t uncounted;      /* losses that belong to no process's tally; known at the end */
 	bool uncounted_told;     /* in the end record of one process */

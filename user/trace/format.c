@@ -186,7 +186,6 @@ static void event_begin(struct dft_json *json, struct dft_engine *engine, struct
 			const char *name, const char *cat, unsigned int type, uint32_t tid,
 			uint64_t ts_ns, uint64_t dur_ns)
 {
-	engine->events++;
 	line_begin(json, proc);
 	dft_json_u64(json, "id", ++proc->next_id);
 	dft_json_cstr(json, "name", name);
@@ -457,6 +456,7 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 
 	if (engine->cfg->args)
 		declare_names(&v);
+	engine->events++;
 	event_begin(&json, engine, proc, dft_sys_event_of(v.sys, rec), "POSIX", TYPE_LIBC_IO, rec->tid,
 		    rec->ts_ns, rec->dur_ns);
 	if (!engine->cfg->args) {

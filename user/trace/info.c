@@ -3,6 +3,7 @@
 
 #include <linux/capability.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -44,9 +45,30 @@ static void print_number(const char *label, int v)
 		printf("%-20s %d\n", label, v);
 }
 
+/* Everything else has a fallback or is for what comes on top. */
+static bool is_required(const struct dft_feature *feature)
+{
+	static const char *const names[] = { "tp_btf", "iter_task", "task_storage", "ringbuf" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(feature->name, names[i]))
+			return true;
+	return false;
+}
+
+/* The first required feature that is not there, or NULL. */
+static const struct dft_feature *missing_feature(const struct dft_info *info)
+{
+	for (size_t i = 0; i < info->nfeatures; i++)
+		if (is_required(&info->features[i]) && !info->features[i].ok)
+			return &info->features[i];
+	return NULL;
+}
+
 static int print_text(const struct dft_info *info)
 {
 	const struct dft_facts *facts = &info->facts;
+	const struct dft_feature *missing;
 
 	printf("%-20s %s\n", "dftrace-bpf", DFT_VERSION);
 	printf("%-20s %s\n", "libbpf", info->libbpf);
@@ -65,8 +87,14 @@ static int print_text(const struct dft_info *info)
 	for (size_t i = 0; i < info->nfeatures; i++) {
 		const struct dft_feature *f = &info->features[i];
 
-		printf("  %-18s %s%s\n", f->name, f->ok ? "yes" : "no   ", f->ok ? "" : f->why);
+		printf("  %-18s %s%s%s\n", f->name, f->ok ? "yes" : "no   ", f->ok ? "" : f->why,
+		       is_required(f) ? " (required)" : "");
 	}
+	missing = missing_feature(info);
+	if (missing)
+		printf("\ntracing is NOT possible: %s: %s\n", missing->name, missing->why);
+	else
+		puts("\ntracing is possible");
 	return DFT_EXIT_OK;
 }
 
@@ -101,6 +129,7 @@ static int print_json(const struct dft_info *info)
 	dft_json_object(&json, NULL);
 	dft_json_cstr(&json, "version", DFT_VERSION);
 	dft_json_cstr(&json, "kernel", facts->release);
+	dft_json_bool(&json, "can_trace", !missing_feature(info));
 	dft_json_cstr(&json, "libbpf", info->libbpf);
 	dft_json_u64(&json, "uid", geteuid());
 	dft_json_bool(&json, "userns", facts->userns);

@@ -154,6 +154,29 @@ static int on_tally(void *ctx, const struct dft_tally_key *key, const struct dft
 	return err ? err : known;
 }
 
+static void fail(struct session *s, int err)
+{
+	if (err && !s->error) {
+		s->error = err;
+		dft_error("tracing stops: %s (what was captured is written)", strerror(-err));
+	}
+}
+
+/* Reads until the ring is empty or, with `bounded`, for a while. True when it is empty. */
+static bool read_ring(struct session *s, bool bounded)
+{
+	int n;
+
+	do {
+		n = dft_tracer_read(s->tracer, READ_BUDGET);
+		if (n < 0) {
+			fail(s, n);
+			return true;
+		}
+	} while (n == READ_BUDGET && !bounded);
+	return n < READ_BUDGET;
+}
+
 /* ---- start ---------------------------------------------------------------------------------- */
 
 static int watch(struct session *s, int fd, uint32_t source)
@@ -240,6 +263,31 @@ static int add_targets(struct session *s)
 	return err;
 }
 
+/*
+ * Every process of -p is known now from the record that marking it has sent. One that is not cannot be
+ * traced, and saying so beats an empty trace.
+ */
+static int check_targets(struct session *s)
+{
+	if (!s->cfg->npids)
+		return 0;
+	read_ring(s, false);
+	if (s->error)
+		return s->error;
+	for (size_t i = 0; i < s->cfg->npids; i++) {
+		uint32_t pid = (uint32_t)s->cfg->pids[i];
+
+		if (dft_procs_get(&s->engine.procs, pid))
+			continue;
+		if (dft_target_is_gone(pid, 0))
+			continue; /* it has ended just now, as it might a moment later */
+		dft_error("-p %u: cannot be attached: no thread of it is visible to the tracer (is it "
+			  "outside of this container or pid namespace?)", pid);
+		return -ESRCH;
+	}
+	return 0;
+}
+
 static int say_ready(struct session *s)
 {
 	int err = 0;
@@ -290,6 +338,8 @@ static int start(struct session *s)
 	if (!err)
 		err = dft_tracer_attach(s->tracer);
 	if (!err)
+		err = check_targets(s);
+	if (!err)
 		err = say_ready(s);
 	if (!err && s->cfg->duration_ns) {
 		s->duration_fd = new_timer(s->cfg->duration_ns, 0);
@@ -302,29 +352,6 @@ static int start(struct session *s)
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
-
-static void fail(struct session *s, int err)
-{
-	if (err && !s->error) {
-		s->error = err;
-		dft_error("tracing stops: %s (what was captured is written)", strerror(-err));
-	}
-}
-
-/* Reads until the ring is empty or, with `bounded`, for a while. True when it is empty. */
-static bool read_ring(struct session *s, bool bounded)
-{
-	int n;
-
-	do {
-		n = dft_tracer_read(s->tracer, READ_BUDGET);
-		if (n < 0) {
-			fail(s, n);
-			return true;
-		}
-	} while (n == READ_BUDGET && !bounded);
-	return n < READ_BUDGET;
-}
 
 /*
  * Ends of processes. Their tallies are complete: the EXIT record, which was read, came after the
@@ -530,8 +557,9 @@ static void say_waiting(struct session *s)
 	    s->ticks % FLUSH_TICKS)
 		return;
 	s->said_waiting = true;
-	dft_info("CMD has ended; tracing goes on for %zu other processes (^C stops)",
-		 s->engine.procs.live.len);
+	dft_info("CMD has ended; tracing goes on for %zu other %s (^C stops)",
+		 s->engine.procs.live.len,
+		 s->engine.procs.live.len == 1 ? "process" : "processes");
 }
 
 static void run(struct session *s)
@@ -575,10 +603,12 @@ static void summary(struct session *s)
 	char bytes[32];
 
 	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
-	dft_info("%" PRIu64 " events of %" PRIu64 " processes in %s (%s), %" PRIu64 " lost",
-		 s->engine.events, s->engine.processes, s->cfg->out_dir, bytes, lost);
+	dft_info("%" PRIu64 " events of %" PRIu64 " %s in %s (%s), %" PRIu64 " lost", s->engine.events,
+		 s->engine.processes, s->engine.processes == 1 ? "process" : "processes",
+		 s->cfg->out_dir, bytes, lost);
 	if (!s->engine.events)
-		dft_warn("nothing was captured: no traced process made a call that is an event");
+		dft_warn("nothing was captured: no traced process made a call that is an event%s",
+			 s->cfg->include.n ? " (see --include)" : "");
 	if (lost)
 		dft_warn("%" PRIu64 " records were lost: the trace is incomplete (a larger --ring helps; "
 			 "the counts are in each file's end record)", lost);
