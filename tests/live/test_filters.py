@@ -16,7 +16,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 import iotruth  # noqa: E402
 from comparejob import compared, demand, job  # noqa: E402
-from dfttest import (PYTHON, TRACER, Tracer, as_user_argv, check, clean_env,  # noqa: E402
+from dfttest import (READER, PYTHON, TRACER, Tracer, as_user_argv, check, clean_env,  # noqa: E402
                      equal, main, need_root, one_error_line, run, running_python, skip, test,
                      trace)
 
