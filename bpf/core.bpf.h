@@ -62,11 +62,11 @@ struct dft_task {
 	__u64 name2;
 	__u64 pos;      /* file position at entry */
 	/*
-	 * Addresses, to see at exit whether they still are what the call's arguments stand for, and to
-	 * read a file's position again: struct file of the descriptor, or dentry of cwd as the base.
+	 * Addresses of struct file, to see at exit whether the descriptors still stand for them, and to
+	 * read the file's position again.
 	 */
 	__u64 file, file2;
-	__u32 seen, seen2; /* fd_changes() of the descriptor, or the sequence of cwd, at entry */
+	__u32 seen, seen2; /* fd_sequence() of the descriptor or cwd_sequence() at entry */
 	__u64 ino, ino2; /* of pipes */
 	__u32 pid;
 	__u16 nr;

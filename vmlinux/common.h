@@ -57,10 +57,6 @@ typedef struct {
 	int counter;
 } atomic_t;
 
-struct list_head {
-	struct list_head *next, *prev;
-};
-
 struct hlist_bl_node {
 	struct hlist_bl_node *next, **pprev;
 };
@@ -130,7 +126,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-/* Before 6.18 a seqcount_spinlock_t; the sequence comes first in both. */
+/* A seqcount_spinlock_t in older kernels; the sequence comes first in both. */
 typedef struct {
 } seqlock_t;
 
