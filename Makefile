@@ -6,6 +6,7 @@ DESTDIR ?=
 BUILD   ?= build
 
 CC      ?= cc
+CXX     ?= c++
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 STRIP   ?= llvm-strip
@@ -24,7 +25,8 @@ DEPS     = -MMD -MP
 LIB_SRC   := $(wildcard user/lib/*.c)
 TRACE_SRC := $(wildcard user/trace/*.c)
 READ_SRC  := $(wildcard user/read/*.c)
-BPF_SRC   := $(wildcard bpf/*.bpf.c)
+# core first: the linker forgets where a map is if it meets a use before the definition.
+BPF_SRC   := bpf/core.bpf.c $(filter-out bpf/core.bpf.c,$(wildcard bpf/*.bpf.c))
 
 obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJ   := $(call obj,$(LIB_SRC))
@@ -33,10 +35,10 @@ READ_OBJ  := $(call obj,$(READ_SRC))
 BPF_OBJ   := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.bpf.o,$(BPF_SRC))
 SKEL      := $(BUILD)/dftrace.skel.h
 
-all: $(BUILD)/dftrace-bpf $(BUILD)/dftrace ## build both programs (the default)
+all: $(BUILD)/dftrace-bpf $(BUILD)/dftrace $(BUILD)/libdftracer.so ## build everything (the default)
 
 $(BUILD)/dftrace-bpf: $(TRACE_OBJ) $(LIB_OBJ)
-	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lbpf -ldeflate -lmd -lpthread
+	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lbpf -lelf -ldeflate -lmd -lpthread
 
 $(BUILD)/dftrace: $(READ_OBJ) $(LIB_OBJ)
 	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lz -lmd -lpthread
@@ -76,21 +78,37 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(DEPS) -c $< -o $@
 
+# ---- annotations ------------------------------------------------------------------------------
+
+# The header is enough for C and C++; the library is for other languages, and for programs that were
+# linked with DFTracer's.
+ANNOT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard user/annotate/*.c))
+SONAME    := libdftracer.so.0
+
+$(BUILD)/user/annotate/%.o: CFLAGS_ALL += -fPIC -fvisibility=hidden -Iinclude -Iuser/annotate
+
+$(BUILD)/$(SONAME): $(ANNOT_OBJ)
+	$(CC) $(OPT) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^
+
+$(BUILD)/libdftracer.so: $(BUILD)/$(SONAME)
+	ln -sf $(SONAME) $@
+
 # ---- tests ------------------------------------------------------------------------------------
 
 SAN      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_DIR  := $(BUILD)/san
 # What needs no kernel side: the unit tests link all of it.
-IMPURE   := main tracer session probe
+IMPURE   := main tracer session probe arm
 PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRACE_SRC)) \
 	    $(filter-out user/read/main.c,$(READ_SRC))
 SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))
 SAN_LIB  := $(SAN_DIR)/libpure.a
-TEST_LIBS := -lcmocka -lz -lmd -ldeflate -lm -lpthread
+TEST_LIBS := -lcmocka -lelf -lz -lmd -ldeflate -lm -lpthread
 
 UNIT   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 REPLAY := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
 PROGS  := $(patsubst tests/progs/%.c,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.c))
+PROGS_CXX := $(patsubst tests/progs/%.cpp,$(BUILD)/tests/progs/%,$(wildcard tests/progs/*.cpp))
 GOLDEN := $(patsubst tests/golden/%.c,$(BUILD)/tests/golden/%,$(wildcard tests/golden/*.c))
 
 $(SAN_DIR)/%.o: %.c
@@ -118,11 +136,28 @@ $(BUILD)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c $(SAN_LIB)
 # Test programs may ask for flags of their own in a line `// CFLAGS: ...` or `// LDFLAGS: ...`.
 $(BUILD)/tests/progs/%: tests/progs/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I. \
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -I. -Iinclude \
 		$$(sed -n 's,^// CFLAGS: ,,p' $<) $(DEPS) -MF $@.d $< -o $@ \
 		$$(sed -n 's,^// LDFLAGS: ,,p' $<) -lpthread
 
-tests-build: all $(OTHER_OBJ) $(UNIT) $(REPLAY) $(PROGS) $(GOLDEN) ## build everything that tests need
+# The example of docs/annotations.md: as a user would compile it.
+EXAMPLE := $(BUILD)/tests/progs/pipeline/stage1 $(BUILD)/tests/progs/pipeline/stage2
+
+$(BUILD)/tests/progs/pipeline/%: tests/progs/pipeline/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Iinclude $(DEPS) -MF $@.d $< -o $@
+
+$(BUILD)/tests/progs/pipeline/%: tests/progs/pipeline/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Iinclude $(DEPS) -MF $@.d $< -o $@
+
+$(BUILD)/tests/progs/%: tests/progs/%.cpp
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Iinclude -I. \
+		$$(sed -n 's,^// CFLAGS: ,,p' $<) $(DEPS) -MF $@.d $< -o $@ \
+		$$(sed -n 's,^// LDFLAGS: ,,p' $<) -lpthread
+
+tests-build: all $(OTHER_OBJ) $(UNIT) $(REPLAY) $(PROGS) $(PROGS_CXX) $(GOLDEN) $(EXAMPLE) ## build everything that tests need
 
 setup: ## install the distribution packages that are missing (root)
 	scripts/setup
@@ -157,6 +192,8 @@ bench: all $(PROGS) ## measure: bare, traced, strace -f, in pairs (root)
 install: all ## install below $(DESTDIR)$(PREFIX)
 	install -Dm755 $(BUILD)/dftrace-bpf $(DESTDIR)$(PREFIX)/sbin/dftrace-bpf
 	install -Dm755 $(BUILD)/dftrace $(DESTDIR)$(PREFIX)/bin/dftrace
+	install -Dm755 $(BUILD)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libdftracer.so
 	install -Dm644 docs/man/dftrace-bpf.8 $(DESTDIR)$(PREFIX)/share/man/man8/dftrace-bpf.8
 	install -Dm644 docs/man/dftrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/dftrace.1
 	install -Dm644 completions/dftrace-bpf \
@@ -165,8 +202,16 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace
 	$(foreach h,$(wildcard include/dftracer/*.h),install -Dm644 $(h) $(DESTDIR)$(PREFIX)/$(h) &&) true
 
+# Where Python looks for packages of the administrator; a package of pure Python: copying is all.
+PYTHONDIR ?= $(shell python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
+install-python: ## install the Python package `dftracer` below $(DESTDIR)$(PYTHONDIR)
+	cd user/annotate/python && find dftracer -name '*.py' \
+		-exec install -Dm644 {} $(DESTDIR)$(PYTHONDIR)/{} \;
+
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/sbin/dftrace-bpf $(DESTDIR)$(PREFIX)/bin/dftrace \
+		$(DESTDIR)$(PREFIX)/lib/$(SONAME) $(DESTDIR)$(PREFIX)/lib/libdftracer.so \
 		$(DESTDIR)$(PREFIX)/share/man/man8/dftrace-bpf.8 \
 		$(DESTDIR)$(PREFIX)/share/man/man1/dftrace.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/dftrace-bpf \
@@ -183,5 +228,5 @@ help: ## this list
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean help setup test check lint demo vmlinux-check fuzz bench install uninstall \
+.PHONY: all clean help setup test check lint demo vmlinux-check fuzz bench install install-python uninstall \
 	tests-build

@@ -9,6 +9,8 @@
 #ifndef DFT_ABI_H
 #define DFT_ABI_H
 
+#include "../include/dftracer/wire.h"
+
 #define DFT_PATH_MAX 4096u      /* longest name kept, with its final NUL */
 #define DFT_CMD_MAX  16384u     /* bytes of a command line kept */
 #define DFT_COMM_LEN 16u
@@ -113,6 +115,26 @@ enum dft_rec_type {
 	DFT_REC_FORK = 5, /* a process born of a traced one */
 	DFT_REC_EXEC = 6,
 	DFT_REC_EXIT = 7,
+	/* Annotations: one for each probe of include/dftracer/wire.h, in the order of enum dft_probe. */
+	DFT_REC_EVENT = 8,
+	DFT_REC_PART = 9,
+	DFT_REC_METADATA = 10,
+	DFT_REC_ENTITY = 11,
+	DFT_REC_ENTITY_TYPE = 12,
+	DFT_REC_RELATION = 13,
+	DFT_REC_IMAGE = 14, /* a process runs a file not examined for probes yet */
+	DFT_REC_MAX = 15,
+};
+
+/* The probes; as cookies of the links, this tells the kernel side which one was hit. */
+enum dft_probe {
+	DFT_PROBE_EVENT = 0,
+	DFT_PROBE_PART = 1,
+	DFT_PROBE_METADATA = 2,
+	DFT_PROBE_ENTITY = 3,
+	DFT_PROBE_ENTITY_TYPE = 4,
+	DFT_PROBE_RELATION = 5,
+	DFT_PROBE_MAX = 6,
 };
 
 /* What a descriptor stands for. Classes from DFT_CLASS_SOCKET on are filtered by default. */
@@ -240,6 +262,61 @@ struct dft_rec_exit {
 	__u32 status;   /* as wait(2) gives it */
 	__u64 ts_ns;
 	__u64 start_ns;
+};
+
+enum dft_annot_flag {
+	DFT_ANNOT_FAULT_NAME = 1 << 0, /* could not be read from the program's memory */
+	DFT_ANNOT_FAULT_TEXT = 1 << 1,
+	DFT_ANNOT_FAULT_DATA = 1 << 2,
+};
+
+/*
+ * A hit of a probe: its operands (see include/dftracer/wire.h), and what the pointers among them
+ * point to. Built in the ring, since these programs can be preempted: hence the fixed size.
+ */
+struct dft_rec_annot {
+	__u8 type;
+	__u8 flags;     /* enum dft_annot_flag */
+	__u16 name_len; /* without NUL */
+	__u16 text_len;
+	__u16 chunk_len;
+	__u32 pid, tid;
+	__u64 ts_ns;    /* CLOCK_MONOTONIC of the hit */
+	__u64 value;
+	__u64 code;
+	__u64 data;
+	char name[DFT_NAME_SENT];
+	char text[DFT_TEXT_SENT];
+	char chunk[DFT_CHUNK_MAX]; /* not there in the records of the last three probes */
+};
+_Static_assert(sizeof(struct dft_rec_annot) == 48 + 128 + 256 + 448, "dft_rec_annot");
+#define DFT_ANNOT_SHORT (sizeof(struct dft_rec_annot) - DFT_CHUNK_MAX)
+
+/* What tells one content of an executable file from another. */
+struct dft_image_key {
+	__u64 ino;
+	__u64 size;
+	__u32 dev; /* kernel encoding: major << 20 | minor */
+	__u32 gen;
+};
+
+/* A file was executed, or mapped to be executed, and is not in the map of examined ones. */
+struct dft_rec_image {
+	__u8 type;
+	__u8 pad[3];
+	__u32 pid;
+	__u64 ts_ns; /* of the exec or mapping */
+	__u64 name;  /* name id */
+	struct dft_image_key key;
+};
+_Static_assert(sizeof(struct dft_rec_image) == 48, "dft_rec_image");
+
+/* The map of declared entities and types: those whose record is in the ring. */
+struct dft_declared_key {
+	__u64 start_ns; /* of the process */
+	__u64 id;       /* of the entity; hash of the type */
+	__u32 pid;
+	__u32 probe;    /* enum dft_probe */
 };
 
 /* ---- tallies: what is not in the ring is here, per process ------------------------------- */

@@ -24,6 +24,17 @@ static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs
 	args[5] = regs->r9;
 }
 
+/* Of a probe in a program: the registers of a function call. */
+static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *regs, __u64 *args)
+{
+	args[0] = regs->di;
+	args[1] = regs->si;
+	args[2] = regs->dx;
+	args[3] = regs->cx;
+	args[4] = regs->r8;
+	args[5] = regs->r9;
+}
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define NR_CLOSE  57
@@ -37,6 +48,16 @@ static __attribute__((always_inline)) inline bool task_is_compat(struct task_str
 static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)
 {
 	args[0] = regs->orig_x0; /* x0 holds the return value at exit */
+	args[1] = regs->regs[1];
+	args[2] = regs->regs[2];
+	args[3] = regs->regs[3];
+	args[4] = regs->regs[4];
+	args[5] = regs->regs[5];
+}
+
+static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *regs, __u64 *args)
+{
+	args[0] = regs->regs[0];
 	args[1] = regs->regs[1];
 	args[2] = regs->regs[2];
 	args[3] = regs->regs[3];

@@ -30,6 +30,8 @@ struct tallies_map tallies SEC(".maps");
 struct pipes_map pipes SEC(".maps");
 struct fd_changes_map fd_changes SEC(".maps");
 struct counters_map counters SEC(".maps");
+struct images_map images SEC(".maps");
+struct declared_map declared SEC(".maps");
 struct scratch_map scratch SEC(".maps");
 struct iter_scratch_map iter_scratch SEC(".maps");
 
@@ -88,6 +90,11 @@ __hidden int dft_emit(void *rec, __u64 size)
 	 * than everything else together.
 	 */
 	return bpf_ringbuf_output(&ring, rec, size, BPF_RB_NO_WAKEUP) ? -1 : 0;
+}
+
+__hidden int dft_emit_urgent(void *rec, __u64 size)
+{
+	return bpf_ringbuf_output(&ring, rec, size, BPF_RB_FORCE_WAKEUP) ? -1 : 0;
 }
 
 /*

@@ -143,6 +143,20 @@ struct counters_map {
 	__type(key, __u32);
 	__type(value, __u64);
 };
+struct images_map { /* executable files that user space has examined for probes */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct dft_image_key);
+	__type(value, __u8);
+};
+struct declared_map { /* entities and types whose record is in the ring */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 262144);
+	__type(key, struct dft_declared_key);
+	__type(value, __u8);
+};
 struct scratch_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -165,6 +179,8 @@ extern struct tallies_map tallies SEC(".maps");
 extern struct pipes_map pipes SEC(".maps");
 extern struct fd_changes_map fd_changes SEC(".maps");
 extern struct counters_map counters SEC(".maps");
+extern struct images_map images SEC(".maps");
+extern struct declared_map declared SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
 extern struct iter_scratch_map iter_scratch SEC(".maps");
 
@@ -180,6 +196,8 @@ int dft_tally(struct dft_tally_key *key, __s64 ret, __u64 bytes, __u64 dur_ns);
 int dft_count(__u32 counter) __hidden;
 /* Puts a record into the ring. 0, or -1 when it is full (the caller counts). */
 int dft_emit(void *rec, __u64 size) __hidden;
+/* The same for what user space should see at once. */
+int dft_emit_urgent(void *rec, __u64 size) __hidden;
 
 /* Scratch of this CPU or of the iterator, or NULL (counted) when it is in use. */
 struct dft_scratch *dft_scratch_get(__u32 iter) __hidden;
@@ -203,6 +221,14 @@ ALWAYS_INLINE void tally_one(const struct dft_task *t, __u8 kind, __u16 nr)
 	tally_key(&key, t, kind, nr);
 	dft_tally(&key, 0, 0, 0);
 }
+
+/* ---- image.bpf.c ---------------------------------------------------------------------------- */
+
+/*
+ * The process of `t` runs the code of a file from now on: sends an IMAGE record unless user space
+ * has examined it. `file`: address of the struct file.
+ */
+int dft_image(struct dft_task *t, __u64 file);
 
 /* ---- path.bpf.c ---------------------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define AT_EMPTY_PATH	  0x1000
 #define CLONE_THREAD	  0x10000
+#define PROT_EXEC	  0x4
 #define MAP_ANONYMOUS	  0x20
 #define CLOSE_RANGE_CLOEXEC 4u
 #define CLOSE_RANGE_FLAGS   6u
@@ -684,6 +685,8 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 
 	if (exit_is_no_event(x, d))
 		return 0;
+	if (d->special == DFT_SPECIAL_MMAP && arg(&x->args, 2) & PROT_EXEC && x->ret >= 0)
+		dft_image(t, t->file);
 	if (d->ret == DFT_RET_FILE && x->ret >= 0)
 		exit_opened(x);
 	else if (was_replaced(x))

@@ -73,7 +73,7 @@ __hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 	if (fresh.flags & TASK_BEFORE_EXEC)
 		return t;
 	proc_fill(&rec, DFT_REC_PROC, task, t);
-	if (!place_cwd(&place, task))
+	if (nr != ADOPT_AT_PROBE && !place_cwd(&place, task))
 		rec.cwd = place_name(t, &place);
 	if (dft_emit(&rec, sizeof(rec)))
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
@@ -207,6 +207,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	if (dft_emit(rec, sizeof(*rec) + len))
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
 	dft_scratch_put(s);
+	dft_image(t, (__u64)BPF_CORE_READ(bprm, file));
 	return 0;
 }
 

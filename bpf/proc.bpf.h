@@ -8,6 +8,7 @@
  * Starts tracing the current thread if it should be traced and is not yet: with -a, or because that
  * failed at its birth. NULL if it is not to be traced, or cannot be: then call `nr` is counted.
  */
+#define ADOPT_AT_PROBE 0xffffu /* for `nr`: no call, and preemption is on (the scratch is not safe) */
 struct dft_task *dft_adopt(struct task_struct *task, __u32 nr) __hidden;
 
 #endif

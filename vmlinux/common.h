@@ -44,7 +44,7 @@ enum bpf_map_type {
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
-enum { BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -82,6 +82,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	dev_t i_rdev;
+	loff_t i_size;
 	u32 i_generation;
 };
 
@@ -163,6 +164,7 @@ struct task_struct {
 };
 
 struct linux_binprm {
+	struct file *file;
 	const char *filename;
 };
 

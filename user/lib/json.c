@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "json.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void begin(struct dft_json *json, const char *key)
@@ -57,6 +60,31 @@ void dft_json_bool(struct dft_json *json, const char *key, bool value)
 {
 	begin(json, key);
 	dft_buf_puts(json->buf, value ? "true" : "false");
+}
+
+void dft_json_f64(struct dft_json *json, const char *key, double value)
+{
+	char text[40];
+
+	if (!isfinite(value)) {
+		dft_json_cstr(json, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	begin(json, key);
+	dft_buf_puts(json->buf, text);
+}
+
+void dft_json_quoted_key(struct dft_json *json, const char *quoted, size_t len)
+{
+	begin(json, NULL);
+	dft_buf_append(json->buf, quoted, len);
+	dft_buf_putc(json->buf, ':');
+	json->comma = false;
 }
 
 void dft_json_hash(struct dft_json *json, const char *key, uint64_t value)

@@ -29,6 +29,7 @@ enum {
 	OPT_NO_FOLLOW = 256,
 	OPT_INCLUDE,
 	OPT_EXCLUDE,
+	OPT_USDT,
 	OPT_ALL_FILES,
 	OPT_RING,
 	OPT_PRECISE,
@@ -61,6 +62,8 @@ static const struct cli_option cli_options[] = {
 	{ OPT_EXCLUDE, "exclude", "PREFIX", "no files under PREFIX (repeatable); the longest\n"
 					    "matching PREFIX decides" },
 	{ OPT_ALL_FILES, "all-files", NULL, "also sockets, pipes, terminals, /proc and the like" },
+	{ OPT_USDT, "usdt", "FILE", "listen to annotations of FILE, a program or library that\n"
+				    "may start later, from its first one on (repeatable)" },
 	{ OPT_PRECISE, "precise", NULL, "add durations in nanoseconds" },
 	{ OPT_NO_ARGS, "no-args", NULL, "leave out the arguments of the calls" },
 
@@ -293,6 +296,24 @@ static int add_prefix(struct dft_strv *list, const char *option, const char *tex
 	return 0;
 }
 
+/* Whether it has annotations is found out when tracing starts. */
+static int add_usdt(struct dft_strv *list, const char *text)
+{
+	char **v;
+
+	if (!*text)
+		return usage_error("--usdt", text, "is empty");
+	v = realloc(list->v, (list->n + 1) * sizeof(*v));
+	if (!v)
+		return no_memory();
+	list->v = v;
+	v[list->n] = strdup(text);
+	if (!v[list->n])
+		return no_memory();
+	list->n++;
+	return 0;
+}
+
 static int set_string(char **to, const char *option, const char *text)
 {
 	char *copy;
@@ -362,6 +383,8 @@ static int apply_option(struct dft_config *cfg, int id, const char *value)
 		return add_prefix(&cfg->include, "--include", value);
 	case OPT_EXCLUDE:
 		return add_prefix(&cfg->exclude, "--exclude", value);
+	case OPT_USDT:
+		return add_usdt(&cfg->usdt, value);
 	case OPT_ALL_FILES:
 		cfg->all_files = true;
 		return 0;
@@ -560,6 +583,7 @@ void dft_cli_free(struct dft_config *cfg)
 {
 	strv_free(&cfg->include);
 	strv_free(&cfg->exclude);
+	strv_free(&cfg->usdt);
 	free(cfg->pids);
 	free(cfg->out_dir);
 	free(cfg->user);

@@ -48,6 +48,7 @@ struct dft_config {
 	uint64_t duration_ns; /* -d, 0 = none */
 	struct dft_strv include;
 	struct dft_strv exclude; /* absolute prefixes, without trailing slash except "/" */
+	struct dft_strv usdt;    /* --usdt */
 	bool all_files;
 	uint32_t ring_sz;     /* bytes, a power of two and a multiple of the page size */
 	bool precise;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Records of the ring: checks, looks names up, keeps the table of processes. */
-#include "engine.h"
+#include "annot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -162,6 +162,8 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 		return -ENOMEM;
 	proc->ppid = rec->ppid;
 	proc->seen_ns = rec->ts_ns;
+	if (rec->type == DFT_REC_FORK)
+		proc->born_ns = rec->ts_ns;
 	err = set_cwd(engine, proc, rec->cwd);
 	if (!err)
 		err = set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
@@ -506,6 +508,19 @@ static int set_program_of_call(struct dft_proc *proc, const struct dft_call_name
 	return names->file ? set_program(proc, names->file->text, names->file->len) : 0;
 }
 
+/* One known by a text only: what came before it was lost. */
+static int open_lines(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns)
+{
+	int err;
+
+	if (proc->opened)
+		return 0;
+	err = describe(engine, proc);
+	if (!err)
+		dft_format_opening(engine, proc, ts_ns);
+	return err;
+}
+
 static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
 {
 	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
@@ -518,13 +533,9 @@ static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
 		engine->bad_records++;
 		return 0;
 	}
-	if (!proc->opened) {
-		/* Known by a text only: what came before it was lost. */
-		err = describe(engine, proc);
-		if (err)
-			return err;
-		dft_format_opening(engine, proc, rec->ts_ns);
-	}
+	err = open_lines(engine, proc, rec->ts_ns);
+	if (err)
+		return err;
 	if (rec->flags & DFT_CALL_TEXT1)
 		call.text1 = dft_proc_take_text(proc, rec->tid, 1);
 	if (rec->flags & DFT_CALL_TEXT2)
@@ -548,7 +559,58 @@ out:
 	return err;
 }
 
+/* ---- annotations ---------------------------------------------------------------------------- */
+
+static int on_annot(struct dft_engine *engine, const struct dft_rec_annot *rec)
+{
+	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
+	int err = proc ? open_lines(engine, proc, rec->ts_ns) : -ENOMEM;
+
+	if (!err)
+		err = dft_annot_record(engine, proc, rec);
+	if (!err && proc->lines.len >= LINES_HIGH)
+		err = hand_over(engine, proc, false);
+	return err;
+}
+
+static int on_image(struct dft_engine *engine, const struct dft_rec_image *rec)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+	const struct dft_name *name = dft_names_get(&engine->names, rec->name);
+	bool whole = name && !(name->flags & (DFT_NAME_TRUNCATED | DFT_NAME_UNREACHABLE));
+	struct dft_image_found found = { .state = DFT_IMAGE_PLAIN };
+	char *path = NULL;
+
+	if (!engine->ops.image)
+		return 0;
+	if (whole) {
+		path = strndup(name->text, name->len);
+		if (!path)
+			return -ENOMEM;
+	}
+	engine->ops.image(engine->ops.ctx, rec, path, &found);
+	free(path);
+	if (found.state != DFT_IMAGE_PLAIN && proc && proc->opened)
+		dft_annot_image(engine, proc, rec, &found);
+	return 0;
+}
+
 /* ---- entry points --------------------------------------------------------------------------- */
+
+static bool is_annot(uint8_t type)
+{
+	return type >= DFT_REC_EVENT && type < DFT_REC_EVENT + DFT_PROBE_MAX;
+}
+
+static bool annot_is_sound(const struct dft_rec_annot *rec, size_t size)
+{
+	bool whole = rec->type <= DFT_REC_METADATA;
+
+	if (size != (whole ? sizeof(*rec) : DFT_ANNOT_SHORT))
+		return false;
+	return rec->name_len < sizeof(rec->name) && rec->text_len < sizeof(rec->text) &&
+	       rec->chunk_len <= (whole ? sizeof(rec->chunk) : 0);
+}
 
 /* The record's size fits its type and the lengths inside. */
 static bool record_is_sound(const void *data, size_t size)
@@ -575,8 +637,10 @@ static bool record_is_sound(const void *data, size_t size)
 				       ((const struct dft_rec_exec *)data)->cmd_len;
 	case DFT_REC_EXIT:
 		return size == sizeof(struct dft_rec_exit);
+	case DFT_REC_IMAGE:
+		return size == sizeof(struct dft_rec_image);
 	}
-	return false;
+	return is_annot(type) && annot_is_sound(data, size);
 }
 
 int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
@@ -585,7 +649,11 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
 		engine->bad_records++;
 		return 0;
 	}
+	if (is_annot(*(const uint8_t *)data))
+		return on_annot(engine, data);
 	switch (*(const uint8_t *)data) {
+	case DFT_REC_IMAGE:
+		return on_image(engine, data);
 	case DFT_REC_CALL:
 		return on_call(engine, data);
 	case DFT_REC_TEXT:
@@ -625,6 +693,20 @@ struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint6
 		return NULL;
 	proc->start_ns = start_ns;
 	return proc;
+}
+
+bool dft_engine_dying_declared(const struct dft_engine *engine)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(&engine->procs.dying, &at))) {
+		const struct dft_proc *proc = slot->value;
+
+		if (proc->annots.entities.len || proc->annots.types.len)
+			return true;
+	}
+	return false;
 }
 
 int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,

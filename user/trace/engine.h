@@ -20,6 +20,17 @@ struct dft_described {
 	char *cwd;
 };
 
+/* What was found out about a file that a process runs (DFT_REC_IMAGE). */
+struct dft_image_found {
+	enum {
+		DFT_IMAGE_PLAIN = 0, /* no probes in it */
+		DFT_IMAGE_ARMED,
+		DFT_IMAGE_FAILED,    /* it may have probes, and they are not listened to */
+	} state;
+	uint64_t armed_ns;     /* CLOCK_MONOTONIC: listened to from then on */
+	const char *why;       /* of FAILED; static */
+};
+
 struct dft_engine_ops {
 	void *ctx;
 	/*
@@ -31,6 +42,12 @@ struct dft_engine_ops {
 	void (*exclude)(void *ctx, uint64_t name_id);
 	/* Fills `out` from /proc; its strings are freed by the caller. */
 	void (*describe)(void *ctx, uint32_t pid, struct dft_described *out);
+	/*
+	 * A process has begun to run a file that may have probes; `path` is as the process sees it, or
+	 * NULL. Looks, listens from now on, and says what it found.
+	 */
+	void (*image)(void *ctx, const struct dft_rec_image *rec, const char *path,
+		      struct dft_image_found *out);
 };
 
 struct dft_engine {
@@ -61,6 +78,8 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size);
 int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns);
 /* A process whose end waits for its tallies, or NULL. */
 struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint64_t start_ns);
+/* Has a dying process declared entities or types? */
+bool dft_engine_dying_declared(const struct dft_engine *engine);
 /* One tally of the kernel side's map; kept if its process is dying. 0 or -ENOMEM. */
 int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
 		     const struct dft_tally *value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Lines of the trace. docs/trace-format.md is the norm. */
-#include "engine.h"
+#include "lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,15 +9,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "annot.h"
 #include "hash.h"
 #include "syscalls.h"
 #include "version.h"
-
-#define TYPE_DFTRACER 1
-#define TYPE_LIBC_IO  3
-#define PH_COMPLETE   1
-#define PH_AGGREGATED 3
-#define PH_METADATA   4
 
 #define MAX_ERRNO 4095
 /* Results of interrupted calls that user space never sees; see bpf/io.bpf.c. */
@@ -36,58 +31,6 @@ static const char *const class_names[] = {
 };
 #define CLASS_COUNT (sizeof(class_names) / sizeof(class_names[0]))
 
-static uint64_t to_us(const struct dft_engine *engine, uint64_t mono_ns)
-{
-	return (mono_ns + (uint64_t)engine->clock_offset_ns) / 1000;
-}
-
-/* ---- metadata ------------------------------------------------------------------------------- */
-
-static void line_begin(struct dft_json *json, struct dft_proc *proc)
-{
-	json->buf = &proc->lines;
-	json->comma = false;
-	dft_json_object(json, NULL);
-}
-
-static void line_end(struct dft_json *json)
-{
-	dft_json_object_end(json);
-	dft_buf_putc(json->buf, '\n');
-}
-
-/* Everything of a metadata record up to and with hhash. */
-static void metadata_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
-			   const char *name)
-{
-	line_begin(json, proc);
-	dft_json_cstr(json, "name", name);
-	dft_json_cstr(json, "cat", "dftracer");
-	dft_json_u64(json, "type", TYPE_DFTRACER);
-	dft_json_u64(json, "pid", proc->pid);
-	dft_json_u64(json, "tid", proc->pid);
-	dft_json_u64(json, "ph", PH_METADATA);
-	dft_json_object(json, "args");
-	dft_json_hash(json, "hhash", engine->hhash);
-}
-
-static void metadata_end(struct dft_json *json)
-{
-	dft_json_object_end(json);
-	line_end(json);
-}
-
-static void write_metadata(struct dft_engine *engine, struct dft_proc *proc, const char *name,
-			   const char *key, const char *value)
-{
-	struct dft_json json;
-
-	metadata_begin(&json, engine, proc, name);
-	dft_json_cstr(&json, "name", key);
-	dft_json_cstr(&json, "value", value);
-	metadata_end(&json);
-}
-
 /*
  * FH, SH or HH: what a hash stands for, once per process and kind, before its first use. The hash is
  * of the original bytes; where they are no UTF-8 they follow in hex.
@@ -104,14 +47,14 @@ static void write_hash(struct dft_engine *engine, struct dft_proc *proc, const c
 		proc->lines.failed = true;
 		return;
 	}
-	metadata_begin(&json, engine, proc, kind);
+	dft_metadata_begin(&json, engine, proc, kind, DFT_LINE_DFTRACER);
 	if (dft_json_str(&json, "name", text, len)) {
 		dft_json_hash(&json, "value", hash);
 	} else {
 		dft_json_hash(&json, "value", hash);
 		dft_json_hex(&json, "raw", text, len);
 	}
-	metadata_end(&json);
+	dft_metadata_end(&json);
 }
 
 static uint64_t write_text_hash(struct dft_engine *engine, struct dft_proc *proc, const char *kind,
@@ -186,29 +129,18 @@ static void event_begin(struct dft_json *json, struct dft_engine *engine, struct
 			const char *name, const char *cat, unsigned int type, uint32_t tid,
 			uint64_t ts_ns, uint64_t dur_ns)
 {
-	line_begin(json, proc);
-	dft_json_u64(json, "id", ++proc->next_id);
-	dft_json_cstr(json, "name", name);
-	dft_json_cstr(json, "cat", cat);
-	dft_json_u64(json, "type", type);
-	dft_json_u64(json, "pid", proc->pid);
-	dft_json_u64(json, "tid", tid);
-	dft_json_u64(json, "ts", to_us(engine, ts_ns));
-	dft_json_u64(json, "dur", (dur_ns + 500) / 1000);
-	dft_json_u64(json, "ph", PH_COMPLETE);
-	dft_json_object(json, "args");
-	dft_json_hash(json, "hhash", engine->hhash);
-}
+	struct dft_event_head head = {
+		.name = name, .name_len = strlen(name), .cat = cat, .cat_len = strlen(cat),
+		.type = type, .tid = tid,
+		.ts_us = dft_line_us(engine, ts_ns), .dur_us = (dur_ns + 500) / 1000,
+	};
 
-static void event_end(struct dft_json *json)
-{
-	dft_json_object_end(json);
-	line_end(json);
+	dft_event_begin(json, engine, proc, &head);
 }
 
 static void write_start(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns)
 {
-	time_t seconds = (time_t)(to_us(engine, ts_ns) / 1000000);
+	time_t seconds = (time_t)(dft_line_us(engine, ts_ns) / 1000000);
 	char date[64] = "";
 	struct dft_json json;
 	const char *name;
@@ -217,7 +149,7 @@ static void write_start(struct dft_engine *engine, struct dft_proc *proc, uint64
 
 	if (localtime_r(&seconds, &tm))
 		strftime(date, sizeof(date), "%a %b %e %H:%M:%S %Y", &tm);
-	event_begin(&json, engine, proc, "start", "dftracer", TYPE_DFTRACER, proc->pid, ts_ns, 0);
+	event_begin(&json, engine, proc, "start", "dftracer", DFT_LINE_DFTRACER, proc->pid, ts_ns, 0);
 	if (proc->cwd)
 		dft_json_hash(&json, "cwd", dft_hash(proc->cwd, proc->cwd_len));
 	if (proc->cmd)
@@ -229,7 +161,7 @@ static void write_start(struct dft_engine *engine, struct dft_proc *proc, uint64
 	dft_json_u64(&json, "ppid", proc->ppid);
 	if (proc->cmd_full)
 		dft_json_u64(&json, "cmd_len", proc->cmd_full);
-	event_end(&json);
+	dft_event_end(&json);
 }
 
 void dft_format_opening(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns)
@@ -237,18 +169,18 @@ void dft_format_opening(struct dft_engine *engine, struct dft_proc *proc, uint64
 	struct dft_buf pid = DFT_BUF_INIT;
 	struct dft_json json;
 
-	metadata_begin(&json, engine, proc, "HH");
+	dft_metadata_begin(&json, engine, proc, "HH", DFT_LINE_DFTRACER);
 	dft_json_cstr(&json, "name", engine->host);
 	dft_json_hash(&json, "value", engine->hhash);
-	metadata_end(&json);
+	dft_metadata_end(&json);
 	dft_buf_u64(&pid, proc->pid);
 	dft_buf_putc(&pid, '\0');
 	if (pid.failed)
 		proc->lines.failed = true;
 	else
-		write_metadata(engine, proc, "thread_name", pid.data, "thread_name");
+		dft_metadata_write(engine, proc, "thread_name", pid.data, "thread_name");
 	dft_buf_free(&pid);
-	write_metadata(engine, proc, "CM", "time_metric", "US");
+	dft_metadata_write(engine, proc, "CM", "time_metric", "US");
 	dft_format_image(engine, proc);
 	write_start(engine, proc, ts_ns);
 	proc->opened = true;
@@ -457,10 +389,10 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 	if (engine->cfg->args)
 		declare_names(&v);
 	engine->events++;
-	event_begin(&json, engine, proc, dft_sys_event_of(v.sys, rec), "POSIX", TYPE_LIBC_IO, rec->tid,
+	event_begin(&json, engine, proc, dft_sys_event_of(v.sys, rec), "POSIX", DFT_LINE_LIBC_IO, rec->tid,
 		    rec->ts_ns, rec->dur_ns);
 	if (!engine->cfg->args) {
-		event_end(&json);
+		dft_event_end(&json);
 		return;
 	}
 	if (names->file && shows_path1(v.sys))
@@ -474,7 +406,7 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 	write_remarks(&json, &v, via ? v.sys->name : NULL);
 	if (engine->cfg->precise)
 		dft_json_u64(&json, "dur_ns", rec->dur_ns);
-	event_end(&json);
+	dft_event_end(&json);
 }
 
 /* ---- the end of a process ------------------------------------------------------------------- */
@@ -485,6 +417,10 @@ static const char *tally_op(const struct dft_tally_key *key)
 		[DFT_REC_TEXT] = "record_text", [DFT_REC_NAME] = "record_name",
 		[DFT_REC_PROC] = "record_proc", [DFT_REC_FORK] = "record_fork",
 		[DFT_REC_EXEC] = "record_exec", [DFT_REC_EXIT] = "record_exit",
+		[DFT_REC_EVENT] = "record_event", [DFT_REC_PART] = "record_part",
+		[DFT_REC_METADATA] = "record_metadata", [DFT_REC_ENTITY] = "record_entity",
+		[DFT_REC_ENTITY_TYPE] = "record_entity_type",
+		[DFT_REC_RELATION] = "record_relation", [DFT_REC_IMAGE] = "record_image",
 	};
 	const struct dft_sys *sys = dft_sys_find(key->nr & DFT_TALLY_NR);
 
@@ -633,12 +569,12 @@ static void write_pipes(struct dft_engine *engine, struct dft_proc *proc)
 		}
 		hash = write_text_hash(engine, proc, "FH", name.data, name.len);
 		dft_buf_free(&name);
-		line_begin(&json, proc);
+		dft_line_begin(&json, proc);
 		dft_json_cstr(&json, "name", sys->event);
 		dft_json_cstr(&json, "cat", "POSIX");
-		dft_json_u64(&json, "type", TYPE_LIBC_IO);
-		dft_json_u64(&json, "ts", to_us(engine, e->value.first_ns));
-		dft_json_u64(&json, "ph", PH_AGGREGATED);
+		dft_json_u64(&json, "type", DFT_LINE_LIBC_IO);
+		dft_json_u64(&json, "ts", dft_line_us(engine, e->value.first_ns));
+		dft_json_u64(&json, "ph", DFT_PH_AGGREGATED);
 		dft_json_u64(&json, "pid", proc->pid);
 		dft_json_u64(&json, "tid", proc->pid);
 		dft_json_object(&json, "args");
@@ -648,7 +584,7 @@ static void write_pipes(struct dft_engine *engine, struct dft_proc *proc)
 		dft_json_u64(&json, "dur_sum", (e->value.dur_ns + 500) / 1000);
 		dft_json_u64(&json, "ret_sum", e->value.bytes);
 		dft_json_u64(&json, "errors", e->value.errors);
-		event_end(&json);
+		dft_event_end(&json);
 	}
 }
 
@@ -695,11 +631,6 @@ static void write_build(struct dft_json *json)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		dft_json_u64(json, keys[i], 0);
 	dft_json_object_end(json);
-	dft_json_object(json, "used");
-	dft_json_u64(json, "LIBC_IO", 1);
-	dft_json_object_end(json);
-	dft_json_object(json, "app");
-	dft_json_object_end(json);
 }
 
 static void write_exit(struct dft_json *json, const struct dft_proc *proc)
@@ -721,13 +652,15 @@ void dft_format_end(struct dft_engine *engine, struct dft_proc *proc)
 
 	write_pipes(engine, proc);
 	events = proc->next_id;
-	event_begin(&json, engine, proc, "end", "dftracer", TYPE_DFTRACER, proc->pid, proc->end_ns, 0);
+	event_begin(&json, engine, proc, "end", "dftracer", DFT_LINE_DFTRACER, proc->pid, proc->end_ns, 0);
 	dft_json_u64(&json, "num_events", events);
 	write_cfg(&json, engine->cfg);
 	write_build(&json);
+	dft_annot_write_layers(&json, proc);
 	write_lost(&json, engine, proc);
 	write_filtered(&json, proc);
 	write_not_decoded(&json, proc);
+	dft_annot_write_counts(&json, proc);
 	write_exit(&json, proc);
-	event_end(&json);
+	dft_event_end(&json);
 }

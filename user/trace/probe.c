@@ -29,6 +29,7 @@
 #include "explain.h"
 #include "info.h"
 #include "log.h"
+#include "uprobes.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -45,7 +46,6 @@
 #define FIRST_USERNS_INO 0xEFFFFFFDu
 
 /* Kernel 6.6; the headers we build with may be older. */
-#define ATTACH_UPROBE_MULTI ((enum bpf_attach_type)48)
 
 /* ---- facts ---- */
 
@@ -523,33 +523,18 @@ static void try_uprobe(struct dft_feature *out)
 }
 
 /* Newer than libbpf's own opts, so through the system call itself. */
-static int link_uprobe_multi(int prog, uint64_t offset)
-{
-	struct {
-		uint32_t prog_fd, target_fd, attach_type, flags;
-		uint64_t path, offsets, ref_ctr_offsets, cookies;
-		uint32_t cnt, multi_flags, pid, end;
-	} attr = {
-		.prog_fd = (unsigned int)prog,
-		.attach_type = ATTACH_UPROBE_MULTI,
-		.path = (uintptr_t)"/proc/self/exe",
-		.offsets = (uintptr_t)&offset,
-		.cnt = 1,
-		.pid = (unsigned int)getpid(),
-	};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
 static void try_uprobe_multi(struct dft_feature *out)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = ATTACH_UPROBE_MULTI);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = DFT_ATTACH_UPROBE_MULTI);
 	int prog = load(BPF_PROG_TYPE_KPROBE, return_0, ARRAY_SIZE(return_0), &opts, out);
+	uint64_t offset = uprobe_target_offset();
+	struct dft_uprobes uprobes = {
+		.path = "/proc/self/exe", .offsets = &offset, .n = 1, .pid = (uint32_t)getpid(),
+	};
 
 	if (prog < 0)
 		return;
-	finish(out, link_uprobe_multi(prog, uprobe_target_offset()));
+	finish(out, dft_uprobes_link(prog, &uprobes));
 	close(prog);
 }
 

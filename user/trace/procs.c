@@ -143,6 +143,7 @@ void dft_proc_free(struct dft_proc *proc)
 	free(proc->tallies);
 	dft_buf_free(&proc->lines);
 	dft_map_free(&proc->seen);
+	dft_annots_free(&proc->annots);
 	free(proc);
 }
 

@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 #include "buf.h"
 #include "map.h"
+#include "streams.h"
 
 /* A TEXT record that waits for its call. */
 struct dft_text {
@@ -33,6 +34,7 @@ struct dft_event_count {
 struct dft_proc {
 	uint32_t pid, ppid;
 	uint64_t start_ns;    /* CLOCK_BOOTTIME; with pid it identifies the process */
+	uint64_t born_ns;     /* CLOCK_MONOTONIC of the fork; 0 = there before us */
 	uint64_t seen_ns;     /* CLOCK_MONOTONIC of the first record */
 	char *program;        /* base name of the executable */
 	char *cmd;            /* arguments joined with ';', or NULL when unknown */
@@ -53,6 +55,7 @@ struct dft_proc {
 	size_t nexcluded;
 	struct dft_tally_entry *tallies;
 	size_t ntallies;
+	struct dft_annots annots;
 	void *sink;           /* of the output layer */
 };
 

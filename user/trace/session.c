@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arm.h"
 #include "child.h"
 #include "clock.h"
 #include "engine.h"
@@ -29,13 +30,14 @@
 #define FLUSH_TICKS 200       /* everything so far goes to the files */
 #define READ_BUDGET 65536     /* records between two looks at signals and timers */
 
-enum { SOURCE_TICK = 1, SOURCE_SIGNAL, SOURCE_CHILD, SOURCE_DURATION };
+enum { SOURCE_TICK = 1, SOURCE_SIGNAL, SOURCE_CHILD, SOURCE_DURATION, SOURCE_RING, SOURCE_FILES };
 
 struct session {
 	const struct dft_config *cfg;
 	struct dft_identity id;
 	struct dft_child *child;
 	struct dft_tracer *tracer;
+	struct dft_arm *arm;
 	struct dft_sink *sink;
 	struct dft_engine engine;
 	int epoll_fd, tick_fd, signal_fd, duration_fd;
@@ -126,6 +128,30 @@ static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
 	dft_target_describe(pid, out);
 }
 
+static void on_image(void *ctx, const struct dft_rec_image *rec, const char *path,
+		     struct dft_image_found *out)
+{
+	struct session *s = ctx;
+	struct dft_arm_result result = { 0 };
+	int err = 0;
+
+	if (!s->arm)
+		return; /* at the end: nothing is listened to any more */
+	dft_arm_image(s->arm, (pid_t)rec->pid, &rec->key, path, &result);
+	if (result.err) {
+		out->state = DFT_IMAGE_FAILED;
+		out->why = strerror(-result.err);
+	} else if (result.probes) {
+		out->state = DFT_IMAGE_ARMED;
+		out->armed_ns = result.since_ns;
+	}
+	/* One that failed is told of in each process that runs it. */
+	if (!result.err)
+		err = dft_tracer_image_seen(s->tracer, &rec->key);
+	if (err) /* harmless: it is looked up again at its next use */
+		dft_verbose("examined files: %s", strerror(-err));
+}
+
 static int on_record(void *ctx, const void *data, size_t size)
 {
 	struct session *s = ctx;
@@ -183,6 +209,9 @@ static int watch(struct session *s, int fd, uint32_t source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
 
+	/* The ring is hardly ever empty: only a wake-up that was asked for counts. */
+	if (source == SOURCE_RING)
+		event.events |= EPOLLET;
 	return fd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
@@ -240,6 +269,7 @@ static int setup_engine(struct session *s)
 		.output = on_output,
 		.exclude = on_exclude,
 		.describe = on_describe,
+		.image = on_image,
 	};
 	char host[HOST_NAME_MAX + 1];
 
@@ -247,6 +277,39 @@ static int setup_engine(struct session *s)
 		return -errno;
 	host[sizeof(host) - 1] = '\0';
 	return dft_engine_init(&s->engine, s->cfg, &ops, host, dft_clock_offset_ns());
+}
+
+/* What runs already; twice, before and after new images are reported, so that none is missed. */
+static int arm_running(struct session *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->cfg->npids && !err; i++)
+		err = dft_arm_process(s->arm, s->cfg->pids[i]);
+	if (!err && s->cfg->all)
+		err = dft_arm_all(s->arm);
+	return err;
+}
+
+/* Annotations of files known by now, before tracing is live. */
+static int arm(struct session *s)
+{
+	int err = 0;
+
+	s->arm = dft_arm_new(s->tracer);
+	if (!s->arm)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->cfg->usdt.n && !err; i++)
+		err = dft_arm_file(s->arm, s->cfg->usdt.v[i], true);
+	if (!err && s->cfg->argv)
+		err = dft_arm_command(s->arm, s->cfg->argv);
+	if (!err)
+		err = arm_running(s);
+	if (!err)
+		err = watch(s, dft_tracer_wake_fd(s->tracer), SOURCE_RING);
+	if (!err)
+		err = watch(s, dft_arm_watch_fd(s->arm), SOURCE_FILES);
+	return err;
 }
 
 static int add_targets(struct session *s)
@@ -334,9 +397,13 @@ static int start(struct session *s)
 	s->tracer = dft_tracer_new(s->cfg, on_record, s);
 	if (!s->tracer)
 		return -EIO;
-	err = add_targets(s);
+	err = arm(s);
+	if (!err)
+		err = add_targets(s);
 	if (!err)
 		err = dft_tracer_attach(s->tracer);
+	if (!err)
+		err = arm_running(s);
 	if (!err)
 		err = check_targets(s);
 	if (!err)
@@ -353,6 +420,13 @@ static int start(struct session *s)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
+static bool is_dying(void *ctx, uint32_t pid, uint64_t start_ns)
+{
+	struct session *s = ctx;
+
+	return dft_engine_dying(&s->engine, pid, start_ns);
+}
+
 /*
  * Ends of processes. Their tallies are complete: the EXIT record, which was read, came after the
  * last of them.
@@ -363,6 +437,8 @@ static void reap(struct session *s)
 
 	if (s->engine.procs.dying.len)
 		err = dft_tracer_tallies(s->tracer, on_tally, s);
+	if (!err && dft_engine_dying_declared(&s->engine))
+		err = dft_tracer_forget_declared(s->tracer, is_dying, s);
 	if (!err)
 		err = dft_engine_reap(&s->engine);
 	fail(s, err);
@@ -440,6 +516,8 @@ static void finish_tracing(struct session *s)
 	s->tracing = false;
 	s->engine.uncounted = dft_tracer_missed(s->tracer);
 	dft_tracer_detach(s->tracer);
+	dft_arm_free(s->arm);
+	s->arm = NULL;
 	read_ring(s, false);
 	s->engine.uncounted += dft_tracer_uncounted(s->tracer);
 	fail(s, dft_engine_retire_all(&s->engine, dft_clock_mono_ns()));
@@ -542,6 +620,13 @@ static void on_signal(struct session *s)
 	s->quit = true;
 }
 
+/* Files with probes were written to. */
+static void on_files(struct session *s)
+{
+	if (s->arm && dft_arm_on_watch(s->arm))
+		dft_tracer_images_unseen(s->tracer);
+}
+
 static void on_duration(struct session *s)
 {
 	finish_tracing(s);
@@ -587,6 +672,13 @@ static void run(struct session *s)
 			case SOURCE_DURATION:
 				on_duration(s);
 				break;
+			case SOURCE_RING:
+				if (s->tracing)
+					read_ring(s, true);
+				break;
+			case SOURCE_FILES:
+				on_files(s);
+				break;
 			}
 		}
 		say_waiting(s);
@@ -619,6 +711,7 @@ static void summary(struct session *s)
 
 static void cleanup(struct session *s)
 {
+	dft_arm_free(s->arm);
 	dft_tracer_free(s->tracer);
 	dft_engine_free(&s->engine);
 	dft_sink_free(s->sink);

@@ -10,16 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "buf.h"
 #include "log.h"
 #include "probe.h"
+#include "uprobes.h"
 
 #include "dftrace.skel.h"
 
 #define MAX_LINKS   8
-#define TALLY_BATCH 512
+#define WALK_BATCH 512
 /* Empty the kernel's map of names when this many have been sent since, well before it is full. */
 #define NAMES_HIGH  98304
-#define NAMES_BATCH 8192
+/* The same for the maps of examined files and of declarations. */
+#define IMAGES_HIGH   49152
+#define DECLARED_HIGH 196608
 
 struct dft_tracer {
 	struct dftrace_bpf *skel;
@@ -31,6 +35,8 @@ struct dft_tracer {
 	unsigned int left;      /* of the budget */
 	int stopped;            /* what the callback returned */
 	unsigned int names_sent;
+	unsigned int images_seen, declared_sent;
+	bool one_by_one;        /* no links of many probes in this kernel */
 	struct bpf_program *enter, *exit; /* of the variant that loads */
 };
 
@@ -57,6 +63,9 @@ static int on_record(void *ctx, void *data, size_t size)
 
 	if (size && *(const uint8_t *)data == DFT_REC_NAME)
 		tracer->names_sent++;
+	if (size && (*(const uint8_t *)data == DFT_REC_ENTITY ||
+		     *(const uint8_t *)data == DFT_REC_ENTITY_TYPE))
+		tracer->declared_sent++;
 	tracer->stopped = tracer->fn(tracer->ctx, data, size);
 	if (tracer->stopped)
 		return -ECANCELED;
@@ -90,6 +99,8 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg, bool ca
 	tracer->exit = cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
 	bpf_program__set_autoload(tracer->enter, true);
 	bpf_program__set_autoload(tracer->exit, true);
+	bpf_program__set_expected_attach_type(skel->progs.annot_multi,
+					      (enum bpf_attach_type)DFT_ATTACH_UPROBE_MULTI);
 	err = bpf_map__set_max_entries(skel->maps.ring, cfg->ring_sz);
 	if (!err)
 		err = dftrace_bpf__load(skel);
@@ -111,6 +122,7 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	}
 	tracer->fn = fn;
 	tracer->ctx = ctx;
+	tracer->one_by_one = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	libbpf_set_print(print_libbpf);
 	/* For tests: what an older kernel would get. */
 	err = getenv("DFTRACE_BPF_FALLBACK") ? -ENOTSUP : load(tracer, cfg, true);
@@ -232,30 +244,92 @@ int dft_tracer_attach(struct dft_tracer *tracer)
 	return err;
 }
 
-/*
- * Forgetting names is always safe: a name not known as sent is sent again. Entries written
- * meanwhile may stay or go.
- */
-static void forget_names(struct dft_tracer *tracer)
-{
-	int fd = bpf_map__fd(tracer->skel->maps.names), err;
-	uint64_t *keys = calloc(NAMES_BATCH, sizeof(*keys));
-	char *values = calloc(NAMES_BATCH, bpf_map__value_size(tracer->skel->maps.names));
-	uint32_t batch = 0, count;
-	bool first = true;
+/* Called for each entry of a map. Positive: delete it; negative: stop. */
+typedef int (*walk_fn)(void *ctx, const void *key, const void *value);
 
-	do {
-		count = NAMES_BATCH;
-		err = keys && values ? bpf_map_lookup_and_delete_batch(fd, first ? NULL : &batch, &batch,
-								       keys, values, &count, NULL) :
-				       -ENOMEM;
+struct walk {
+	int fd;
+	size_t key_len, value_len;
+	walk_fn fn;
+	void *ctx;
+	char *keys, *values;  /* a batch */
+	struct dft_buf doomed; /* keys to delete */
+};
+
+static int walk_entry(struct walk *walk, uint32_t i)
+{
+	const char *key = walk->keys + i * walk->key_len;
+	int err = walk->fn(walk->ctx, key, walk->values + i * walk->value_len);
+
+	if (err <= 0)
+		return err;
+	dft_buf_append(&walk->doomed, key, walk->key_len);
+	return walk->doomed.failed ? -ENOMEM : 0;
+}
+
+static int walk_entries(struct walk *walk)
+{
+	uint32_t batch = 0, count;
+	bool first = true, end = false;
+	int err = 0;
+
+	while (!err && !end) {
+		count = WALK_BATCH;
+		if (bpf_map_lookup_batch(walk->fd, first ? NULL : &batch, &batch, walk->keys,
+					 walk->values, &count, NULL)) {
+			if (errno != ENOENT)
+				return -errno;
+			end = true;
+		}
 		first = false;
-	} while (!err);
-	if (err != -ENOENT && err != -ENOMEM)
-		dft_verbose("emptying the map of names: %s", strerror(-err));
-	free(keys);
-	free(values);
-	tracer->names_sent = 0;
+		for (uint32_t i = 0; i < count && !err; i++)
+			err = walk_entry(walk, i);
+	}
+	return err;
+}
+
+/* 0 or -errno, or what `fn` returned. */
+static int walk_map(const struct bpf_map *map, walk_fn fn, void *ctx)
+{
+	struct walk walk = {
+		.fd = bpf_map__fd(map), .key_len = bpf_map__key_size(map),
+		.value_len = bpf_map__value_size(map), .fn = fn, .ctx = ctx,
+	};
+	int err = -ENOMEM;
+
+	walk.keys = calloc(WALK_BATCH, walk.key_len);
+	walk.values = calloc(WALK_BATCH, walk.value_len);
+	if (walk.keys && walk.values)
+		err = walk_entries(&walk);
+	/* Not while walking: the cursor is a bucket number and would skip entries. */
+	for (size_t at = 0; at < walk.doomed.len; at += walk.key_len)
+		if (bpf_map_delete_elem(walk.fd, walk.doomed.data + at) && errno != ENOENT && !err)
+			err = -errno;
+	dft_buf_free(&walk.doomed);
+	free(walk.keys);
+	free(walk.values);
+	return err;
+}
+
+static int any_entry(void *ctx, const void *key, const void *value)
+{
+	(void)ctx;
+	(void)key;
+	(void)value;
+	return 1;
+}
+
+/*
+ * Forgetting what has been sent is always safe: it is sent again. Entries written meanwhile may stay
+ * or go.
+ */
+static void forget_all(const struct bpf_map *map, unsigned int *sent)
+{
+	int err = walk_map(map, any_entry, NULL);
+
+	if (err)
+		dft_verbose("emptying the map %s: %s", bpf_map__name(map), strerror(-err));
+	*sent = 0;
 }
 
 int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
@@ -266,7 +340,9 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 	tracer->stopped = 0;
 	n = ring_buffer__consume(tracer->ring);
 	if (tracer->names_sent > NAMES_HIGH)
-		forget_names(tracer);
+		forget_all(tracer->skel->maps.names, &tracer->names_sent);
+	if (tracer->declared_sent > DECLARED_HIGH)
+		forget_all(tracer->skel->maps.declared, &tracer->declared_sent);
 	if (tracer->stopped)
 		return tracer->stopped;
 	if (n < 0 && n != -EAGAIN)
@@ -274,74 +350,24 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 	return (int)(budget - tracer->left);
 }
 
-/* A growing list of keys to delete. */
-struct doomed {
-	struct dft_tally_key *keys;
-	size_t n, cap;
+struct tally_walk {
+	dft_tally_fn fn;
+	void *ctx;
 };
 
-static int doom(struct doomed *doomed, const struct dft_tally_key *key)
+static int walk_tally(void *ctx, const void *key, const void *value)
 {
-	if (doomed->n == doomed->cap) {
-		size_t cap = doomed->cap ? doomed->cap * 2 : 64;
-		struct dft_tally_key *more = realloc(doomed->keys, cap * sizeof(*more));
+	struct tally_walk *walk = ctx;
 
-		if (!more)
-			return -ENOMEM;
-		doomed->keys = more;
-		doomed->cap = cap;
-	}
-	doomed->keys[doomed->n++] = *key;
-	return 0;
-}
-
-static int walk_tallies(int fd, dft_tally_fn fn, void *ctx, struct doomed *doomed)
-{
-	struct dft_tally_key *keys = calloc(TALLY_BATCH, sizeof(*keys));
-	struct dft_tally *values = calloc(TALLY_BATCH, sizeof(*values));
-	uint32_t batch = 0, count;
-	bool first = true, end = false;
-	int err = keys && values ? 0 : -ENOMEM;
-
-	while (!err && !end) {
-		count = TALLY_BATCH;
-		if (bpf_map_lookup_batch(fd, first ? NULL : &batch, &batch, keys, values, &count,
-					 NULL)) {
-			if (errno != ENOENT) {
-				err = -errno;
-				break;
-			}
-			end = true;
-		}
-		first = false;
-		for (uint32_t i = 0; i < count && !err; i++) {
-			err = fn(ctx, &keys[i], &values[i]);
-			if (err > 0)
-				err = doom(doomed, &keys[i]);
-		}
-	}
-	free(keys);
-	free(values);
-	return err;
+	return walk->fn(walk->ctx, key, value);
 }
 
 int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
 {
-	const struct bpf_map *maps[] = { tracer->skel->maps.tallies, tracer->skel->maps.pipes };
-	int err = 0;
+	struct tally_walk walk = { fn, ctx };
+	int err = walk_map(tracer->skel->maps.tallies, walk_tally, &walk);
 
-	for (size_t m = 0; m < sizeof(maps) / sizeof(maps[0]) && !err; m++) {
-		int fd = bpf_map__fd(maps[m]);
-		struct doomed doomed = { 0 };
-
-		err = walk_tallies(fd, fn, ctx, &doomed);
-		/* Not while walking: the cursor is a bucket number and would skip entries. */
-		for (size_t i = 0; i < doomed.n; i++)
-			if (bpf_map_delete_elem(fd, &doomed.keys[i]) && errno != ENOENT && !err)
-				err = -errno;
-		free(doomed.keys);
-	}
-	return err;
+	return err ? err : walk_map(tracer->skel->maps.pipes, walk_tally, &walk);
 }
 
 uint64_t dft_tracer_uncounted(struct dft_tracer *tracer)
@@ -387,6 +413,135 @@ int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id)
 	return bpf_map__update_elem(tracer->skel->maps.verdicts, &name_id, sizeof(name_id), &one,
 				    sizeof(one), BPF_ANY);
 }
+
+/* ---- probes in programs --------------------------------------------------------------------- */
+
+struct dft_armed {
+	int fd;                   /* of the link of all of them, or -1 */
+	struct bpf_link **links;  /* one by one */
+	size_t n;
+};
+
+int dft_tracer_wake_fd(const struct dft_tracer *tracer)
+{
+	return ring_buffer__epoll_fd(tracer->ring);
+}
+
+static int arm_all(struct dft_tracer *tracer, const char *path, const struct dft_site *sites,
+		   size_t n)
+{
+	uint64_t *words = calloc(n * 3, sizeof(*words));
+	struct dft_uprobes uprobes = {
+		.path = path, .offsets = words, .counters = words + n, .cookies = words + 2 * n,
+		.n = (uint32_t)n,
+	};
+	int fd;
+
+	if (!words)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		words[i] = sites[i].offset;
+		words[n + i] = sites[i].sem_offset;
+		words[2 * n + i] = sites[i].kind;
+	}
+	fd = dft_uprobes_link(bpf_program__fd(tracer->skel->progs.annot_multi), &uprobes);
+	free(words);
+	return fd;
+}
+
+/* For kernels before 6.6. Slow to attach, and much slower to detach. */
+static int arm_each(struct dft_tracer *tracer, struct dft_armed *armed, const char *path,
+		    const struct dft_site *sites, size_t n)
+{
+	armed->links = calloc(n, sizeof(*armed->links));
+	if (!armed->links)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].sem_offset,
+			    .bpf_cookie = sites[i].kind);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(
+			tracer->skel->progs.annot_single, -1, path, sites[i].offset, &opts);
+
+		if (!link)
+			return -errno;
+		armed->links[armed->n++] = link;
+	}
+	return 0;
+}
+
+int dft_tracer_arm(struct dft_tracer *tracer, const char *path, const struct dft_site *sites,
+		   size_t n, struct dft_armed **out)
+{
+	struct dft_armed *armed = calloc(1, sizeof(*armed));
+	int err;
+
+	if (!armed)
+		return -ENOMEM;
+	armed->fd = tracer->one_by_one ? -EINVAL : arm_all(tracer, path, sites, n);
+	err = armed->fd < 0 ? armed->fd : 0;
+	if (err == -EINVAL || err == -EOPNOTSUPP) {
+		err = arm_each(tracer, armed, path, sites, n);
+		tracer->one_by_one = tracer->one_by_one || !err;
+	}
+	if (err) {
+		dft_tracer_disarm(tracer, armed);
+		return err;
+	}
+	*out = armed;
+	return 0;
+}
+
+void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *armed)
+{
+	(void)tracer;
+	if (!armed)
+		return;
+	if (armed->fd >= 0)
+		close(armed->fd);
+	for (size_t i = 0; i < armed->n; i++)
+		bpf_link__destroy(armed->links[i]);
+	free(armed->links);
+	free(armed);
+}
+
+int dft_tracer_image_seen(struct dft_tracer *tracer, const struct dft_image_key *key)
+{
+	uint8_t one = 1;
+
+	if (tracer->images_seen++ > IMAGES_HIGH)
+		forget_all(tracer->skel->maps.images, &tracer->images_seen);
+	return bpf_map__update_elem(tracer->skel->maps.images, key, sizeof(*key), &one, sizeof(one),
+				    BPF_ANY);
+}
+
+void dft_tracer_images_unseen(struct dft_tracer *tracer)
+{
+	forget_all(tracer->skel->maps.images, &tracer->images_seen);
+}
+
+struct gone {
+	bool (*fn)(void *ctx, uint32_t pid, uint64_t start_ns);
+	void *ctx;
+};
+
+static int declarer_is_gone(void *ctx, const void *data, const void *value)
+{
+	const struct dft_declared_key *key = data;
+	const struct gone *gone = ctx;
+
+	(void)value;
+	return gone->fn(gone->ctx, key->pid, key->start_ns);
+}
+
+int dft_tracer_forget_declared(struct dft_tracer *tracer,
+			       bool (*fn)(void *ctx, uint32_t pid, uint64_t start_ns), void *ctx)
+{
+	struct gone gone = { fn, ctx };
+
+	return walk_map(tracer->skel->maps.declared, declarer_is_gone, &gone);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
 
 void dft_tracer_detach(struct dft_tracer *tracer)
 {

@@ -7,8 +7,10 @@
 
 #include "bpf/abi.h"
 #include "config.h"
+#include "probesites.h"
 
 struct dft_tracer;
+struct dft_armed; /* the probes of one file, being listened to */
 
 /* Called for each record, in order. Nonzero stops the reading and is returned. */
 typedef int (*dft_record_fn)(void *ctx, const void *data, size_t size);
@@ -47,6 +49,25 @@ uint64_t dft_tracer_uncounted(struct dft_tracer *tracer);
 uint64_t dft_tracer_missed(struct dft_tracer *tracer);
 /* From now on the kernel leaves out calls on this file. 0 or -errno. */
 int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id);
+/* Readable when a record has come that should be seen at once. Edge-triggered. */
+int dft_tracer_wake_fd(const struct dft_tracer *tracer);
+
+/*
+ * Listens to the probes at `sites` of the file, in all processes that run it now or later. `path` may
+ * be /proc/self/fd/N. 0 or -errno.
+ */
+int dft_tracer_arm(struct dft_tracer *tracer, const char *path, const struct dft_site *sites,
+		   size_t n, struct dft_armed **out);
+/* Not any more; the programs are as they were. NULL is allowed. */
+void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *armed);
+/* From now on no IMAGE record is sent for this file. 0 or -errno. */
+int dft_tracer_image_seen(struct dft_tracer *tracer, const struct dft_image_key *key);
+/* IMAGE records are sent for all files again. */
+void dft_tracer_images_unseen(struct dft_tracer *tracer);
+/* Forgets the declarations of processes for which `gone` says so. 0 or -errno. */
+int dft_tracer_forget_declared(struct dft_tracer *tracer,
+			       bool (*gone)(void *ctx, uint32_t pid, uint64_t start_ns), void *ctx);
+
 /* No further records after this; the ring keeps what it has. */
 void dft_tracer_detach(struct dft_tracer *tracer);
 void dft_tracer_free(struct dft_tracer *tracer);

@@ -5,7 +5,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
-	unsigned long r10, r9, r8, ax, dx, si, di, orig_ax;
+	unsigned long r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 };
 
 struct thread_info {

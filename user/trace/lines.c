@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "lines.h"
+
+uint64_t dft_line_us(const struct dft_engine *engine, uint64_t mono_ns)
+{
+	return (mono_ns + (uint64_t)engine->clock_offset_ns) / 1000;
+}
+
+void dft_line_begin(struct dft_json *json, struct dft_proc *proc)
+{
+	json->buf = &proc->lines;
+	json->comma = false;
+	dft_json_object(json, NULL);
+}
+
+void dft_line_end(struct dft_json *json)
+{
+	dft_json_object_end(json);
+	dft_buf_putc(json->buf, '\n');
+}
+
+void dft_metadata_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
+			const char *name, unsigned int type)
+{
+	dft_line_begin(json, proc);
+	dft_json_cstr(json, "name", name);
+	dft_json_cstr(json, "cat", "dftracer");
+	dft_json_u64(json, "type", type);
+	dft_json_u64(json, "pid", proc->pid);
+	dft_json_u64(json, "tid", proc->pid);
+	dft_json_u64(json, "ph", DFT_PH_METADATA);
+	dft_json_object(json, "args");
+	dft_json_hash(json, "hhash", engine->hhash);
+}
+
+void dft_metadata_end(struct dft_json *json)
+{
+	dft_json_object_end(json);
+	dft_line_end(json);
+}
+
+void dft_metadata_write(struct dft_engine *engine, struct dft_proc *proc, const char *name,
+			const char *key, const char *value)
+{
+	struct dft_json json;
+
+	dft_metadata_begin(&json, engine, proc, name, DFT_LINE_DFTRACER);
+	dft_json_cstr(&json, "name", key);
+	dft_json_cstr(&json, "value", value);
+	dft_metadata_end(&json);
+}
+
+void dft_event_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
+		     const struct dft_event_head *head)
+{
+	dft_line_begin(json, proc);
+	dft_json_u64(json, "id", ++proc->next_id);
+	dft_json_str(json, "name", head->name, head->name_len);
+	dft_json_str(json, "cat", head->cat, head->cat_len);
+	dft_json_u64(json, "type", head->type);
+	dft_json_u64(json, "pid", proc->pid);
+	dft_json_u64(json, "tid", head->tid);
+	dft_json_u64(json, "ts", head->ts_us);
+	dft_json_u64(json, "dur", head->dur_us);
+	dft_json_u64(json, "ph", DFT_PH_COMPLETE);
+	dft_json_object(json, "args");
+	dft_json_hash(json, "hhash", engine->hhash);
+}
+
+void dft_event_end(struct dft_json *json)
+{
+	dft_json_object_end(json);
+	dft_line_end(json);
+}
