@@ -35,7 +35,7 @@ template <typename object> struct DFT_HIDDEN dft_idle {
 };
 template <typename object> typename dft_idle<object>::memory dft_idle<object>::shared = {};
 
-DFT_COLD void *dft_object_allocate(std::size_t size)
+static inline __attribute__((cold)) void *dft_object_allocate(std::size_t size)
 {
 	void *memory = malloc(sizeof(dft_object_head) + size);
 
@@ -45,8 +45,7 @@ DFT_COLD void *dft_object_allocate(std::size_t size)
 	return static_cast<dft_object_head *>(memory) + 1;
 }
 
-/* Not inline: the compiler would see the head of what it takes for a smaller object. */
-static __attribute__((noinline, unused)) void dft_object_free(void *object)
+static inline void dft_object_free(void *object)
 {
 	dft_object_head *head = static_cast<dft_object_head *>(object) - 1;
 
@@ -172,7 +171,8 @@ class DFTracer
 		return place;
 	}
 
-	DFT_HIDDEN static void operator delete(void *object) noexcept
+	/* Not inline: a compiler would see access to memory before the object. */
+	DFT_HIDDEN __attribute__((noinline)) static void operator delete(void *object) noexcept
 	{
 		if (object)
 			dft_object_free(object);

@@ -82,7 +82,7 @@ static const char *CPP_LOG_CATEGORY DFT_UNUSED = "CPP_APP";
 #else
 #define DFT_SCOPED(id, name)                                                                       \
 	struct dft_region dft_region_##id;                                                         \
-	DFTRACER_C_REGION_CLEANUP struct DFTracerData *data_##id = dft_region_start(               \
+	DFTRACER_C_REGION_CLEANUP DFT_UNUSED struct DFTracerData *data_##id = dft_region_start(    \
 		&dft_region_##id, name, C_LOG_CATEGORY, DF_DATA_EVENT, DFT_TYPE_C_APP);
 #endif
 

@@ -16,11 +16,16 @@
 #include <dftracer/usdt.h>
 #include <dftracer/wire.h>
 
-/* Not inline, not among hot code, and no warning where a file has no use for it. */
-#define DFT_COLD static __attribute__((noinline, cold, unused))
+/*
+ * Never inlined, not among hot code, and no warning where a file has no use for it. `inline` all the
+ * same, because that makes gcc -O0 leave out what is not used, and gcc has a warning about the two.
+ */
+#define DFT_COLD static inline __attribute__((noinline, cold, unused))
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"
 
 #ifdef __cplusplus
-#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast" /* an operand may be a number or an address */
 extern "C" {
 #endif
@@ -257,9 +262,9 @@ DFT_COLD void dft_region_fire(struct dft_region *r)
 		dft_metadata_str(DFT_META_CM, r->code, r->name, r->text);
 		return;
 	}
-	if (name > DFT_NAME_SENT)
+	if (name >= DFT_NAME_SENT)
 		dft_put_own_string(r, DFT_ITEM_NAME, r->name);
-	if (text > DFT_TEXT_SENT)
+	if (text >= DFT_TEXT_SENT)
 		dft_put_own_string(r, DFT_ITEM_CAT, r->text);
 	DFTRACER_USDT(dftracer, event, r->name, r->text, r->value, r->code, &r->chunk, r->len);
 }
@@ -425,7 +430,8 @@ DFT_COLD void dft_relation_fire(EntityRelation relation, EntityID subject, Entit
 
 #ifdef __cplusplus
 }
-#pragma GCC diagnostic pop
 #endif
+
+#pragma GCC diagnostic pop
 
 #endif

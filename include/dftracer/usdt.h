@@ -41,11 +41,11 @@
 #define DFTRACER_USDT_R4   "r8"
 #define DFTRACER_USDT_R5   "r9"
 #ifdef DFTRACER_USDT_NOP1
-#define DFTRACER_USDT_PLACE "0:	nop\n"
+#define DFTRACER_USDT_PLACE "3:	nop\n"
 #else
 #define DFTRACER_USDT_PLACE                                                                        \
 	"	lea	{-128(%%rsp), %%rsp|rsp, [rsp - 128]}\n"                                   \
-	"0:	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00\n"                                            \
+	"3:	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00\n"                                            \
 	"	lea	{128(%%rsp), %%rsp|rsp, [rsp + 128]}\n"
 #endif
 #elif defined(__aarch64__) && defined(__LP64__)
@@ -56,7 +56,7 @@
 #define DFTRACER_USDT_R3    "x3"
 #define DFTRACER_USDT_R4    "x4"
 #define DFTRACER_USDT_R5    "x5"
-#define DFTRACER_USDT_PLACE "0:	nop\n"
+#define DFTRACER_USDT_PLACE "3:	nop\n"
 #endif
 
 #define DFTRACER_USDT_WORD_OF(x) ((unsigned long)(x))
@@ -88,21 +88,21 @@
 	(__builtin_expect(provider##_##probe##_semaphore, 0) != 0)
 
 /*
- * "?" puts the note into the section group of the function, if that is in one: of several equal
+ * No label is 0 or 1: under -masm=intel 0b and 1b are numbers. "?" puts the note into the section group of the function, if that is in one: of several equal
  * inline functions the linker keeps one, and with the others their notes must go.
  */
 #define DFTRACER_USDT_TEXT(provider, probe)                                                        \
 	DFTRACER_USDT_PLACE                                                                        \
 	"	.pushsection .note.stapsdt, \"?\", \"note\"\n"                                     \
 	"	.balign	4\n"                                                                       \
-	"	.4byte	2f - 1f, 4f - 3f, 3\n"                                                     \
-	"1:	.asciz	\"stapsdt\"\n"                                                             \
-	"2:	.balign	4\n"                                                                       \
-	"3:	.8byte	0b, _.stapsdt.base, " #provider "_" #probe "_semaphore\n"                  \
+	"	.4byte	5f - 4f, 7f - 6f, 3\n"                                                     \
+	"4:	.asciz	\"stapsdt\"\n"                                                             \
+	"5:	.balign	4\n"                                                                       \
+	"6:	.8byte	3b, _.stapsdt.base, " #provider "_" #probe "_semaphore\n"                  \
 	"	.asciz	\"" #provider "\"\n"                                                       \
 	"	.asciz	\"" #probe "\"\n"                                                          \
 	"	.asciz	\"" DFTRACER_USDT_ARGS "\"\n"                                              \
-	"4:	.balign	4\n"                                                                       \
+	"7:	.balign	4\n"                                                                       \
 	"	.popsection\n"                                                                     \
 	"	.ifndef	_.stapsdt.base\n"                                                          \
 	"	.pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"         \

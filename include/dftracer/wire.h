@@ -29,8 +29,9 @@
 #define DFTRACER_WIRE_H
 
 #define DFT_CHUNK_MAX 448 /* bytes of a chunk, with its first 4 */
-#define DFT_NAME_SENT 128 /* a longer name (key) is in the stream as well: DFT_ITEM_NAME */
-#define DFT_TEXT_SENT 256 /* a longer category: DFT_ITEM_CAT; uri and description never are */
+/* Sizes with the NUL: a name (category) that needs more is in the stream as well, whole. */
+#define DFT_NAME_SENT 128 /* DFT_ITEM_NAME; a key of metadata is there in any case */
+#define DFT_TEXT_SENT 256 /* DFT_ITEM_CAT; uri and description are never longer */
 
 enum dft_item {
 	DFT_ITEM_INT = 1,   /* 1 byte MetadataType, string key, 8 bytes signed */

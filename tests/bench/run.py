@@ -29,24 +29,14 @@ PROGS = BUILD / "tests/progs"
 
 
 class Workload:
-    """A program that prints its own times as JSON, and the event it is made of."""
+    """A program that prints its own times as JSON, what its events have in their lines, and the
+    modes it is run in; the first one is what the others are compared with."""
 
-    def __init__(self, name, event, argv):
+    def __init__(self, name, mark, argv, modes):
         self.name = name
-        self.event = event
+        self.mark = mark.encode()
         self.argv = argv  # (directory, calls) -> argv
-
-
-def pread_argv(tmp, calls):
-    data = tmp / "data"
-    if not data.exists():
-        data.write_bytes(os.urandom(1 << 20))
-    return [PROGS / "bench_pread", data, str(calls)]
-
-
-WORKLOADS = [
-    Workload("pread 4 KiB", "pread", pread_argv),
-]
+        self.modes = modes
 
 
 def child_cpu():
@@ -76,7 +66,7 @@ def traced(work, tmp, calls):
     for path in out.glob("*.pfw.gz"):
         with gzip.open(path, "rb") as f:
             for line in f:
-                if b'"name":"%s"' % work.event.encode() in line:
+                if work.mark in line:
                     kept += 1
                 elif b'"name":"end"' in line:
                     lost += sum(json.loads(line)["args"].get("lost", {}).values())
@@ -96,11 +86,55 @@ def strace(work, tmp, calls):
     return report
 
 
-MODES = {"bare": bare, "dftrace-bpf": traced, "strace -f": strace}
+def pread_argv(tmp, calls):
+    data = tmp / "data"
+    if not data.exists():
+        data.write_bytes(os.urandom(1 << 20))
+    return [PROGS / "bench_pread", data, str(calls)]
+
+
+def regions(program, mode, factor=1):
+    """The mode with another build of the region workload, and so many times the regions."""
+    def run_it(work, tmp, calls):
+        def argv(_tmp, n):
+            return [PROGS / program, str(n)]
+        return mode(Workload(work.name, work.mark.decode(), argv, {}), tmp, calls * factor)
+    return run_it
+
+
+def bpftrace(work, tmp, calls):
+    """A listener that reads the same operands and strings, and keeps nothing."""
+    program = work.argv(tmp, calls)[0]
+    script = (f"usdt:{program}:dftracer:event {{ @s[str(arg0), str(arg1)] = count(); }} "
+              "END { clear(@s); }")
+    log = tmp / "bpftrace.log"
+    proc = subprocess.run(["bpftrace", "-o", str(log), "-c",
+                           " ".join(str(a) for a in work.argv(tmp, max(calls // 10, 1))), "-e",
+                           script], capture_output=True, text=True, check=False)
+    if proc.returncode:
+        sys.exit(f"bench: bpftrace ended with {proc.returncode}: {proc.stderr.strip()}")
+    return json.loads(next(l for l in proc.stdout.splitlines() if l.startswith("{")))
+
+
+PREAD = {"bare": bare, "dftrace-bpf": traced, "strace -f": strace}
+# Nobody listening costs too little to be seen in a million.
+REGION = {
+    "no annotations": regions("bench_region_off", bare, 100),
+    "5-byte nop, not traced": regions("bench_region", bare, 100),
+    "1-byte nop, not traced": regions("bench_region_nop1", bare, 100),
+    "5-byte nop, dftrace-bpf": regions("bench_region", traced),
+    "1-byte nop, dftrace-bpf": regions("bench_region_nop1", traced),
+    "5-byte nop, bpftrace": regions("bench_region", bpftrace),
+}
+WORKLOADS = [
+    Workload("pread 4 KiB", '"name":"pread"', pread_argv, PREAD),
+    Workload("region, 2 arguments and 1 relation", '"cat":"C_APP"', None, REGION),
+]
+NEEDS = {"strace -f": "strace", "5-byte nop, bpftrace": "bpftrace"}
 
 
 def measure(work, rounds, calls, tmp):
-    modes = {n: f for n, f in MODES.items() if n != "strace -f" or shutil.which("strace")}
+    modes = {n: f for n, f in work.modes.items() if n not in NEEDS or shutil.which(NEEDS[n])}
     runs = {name: [] for name in modes}
     for mode in modes.values():  # once unmeasured: everything is in memory afterwards
         mode(work, tmp, min(calls, 10000))
@@ -108,13 +142,15 @@ def measure(work, rounds, calls, tmp):
         for name, mode in modes.items():
             runs[name].append(mode(work, tmp, calls))
     result = {}
+    base = [(r["wall_ns"] / r["calls"], r["cpu_ns"] / r["calls"])
+            for r in next(iter(runs.values()))]
     for name, reports in runs.items():
         wall = [r["wall_ns"] / r["calls"] for r in reports]
         cpu = [r["cpu_ns"] / r["calls"] for r in reports]
-        base = [(r["wall_ns"] / r["calls"], r["cpu_ns"] / r["calls"]) for r in runs["bare"]]
         result[name] = {
             "wall_ns": statistics.median(wall),
             "cpu_ns": statistics.median(cpu),
+            "cpu_added_ns": statistics.median(c - b for c, (_, b) in zip(cpu, base)),
             "wall_ratio": statistics.median(w / b for w, (b, _) in zip(wall, base)),
             "cpu_ratio": statistics.median(c / b for c, (_, b) in zip(cpu, base)),
             "wall_ns_spread": [min(wall), max(wall)],
@@ -135,13 +171,17 @@ def table(rows):
                         for i, (c, w) in enumerate(zip(row, widths))))
 
 
+def digits(ns):
+    return f"{ns:.0f}" if abs(ns) >= 100 else f"{ns:.2f}"
+
+
 def show(work, result):
     print(f"\n{work.name}, medians")
-    rows = [["", "wall ns/call", "wall x", "cpu ns/call", "cpu x", "lost", "tracer cpu s/M",
+    rows = [["", "wall ns/call", "wall x", "cpu ns/call", "added", "cpu x", "lost", "tracer cpu s/M",
              "bytes/event"]]
     for name, r in result.items():
-        rows.append([name, f"{r['wall_ns']:.0f}", f"{r['wall_ratio']:.2f}", f"{r['cpu_ns']:.0f}",
-                     f"{r['cpu_ratio']:.2f}", str(r["lost"]) if "lost" in r else "-",
+        rows.append([name, digits(r["wall_ns"]), f"{r['wall_ratio']:.2f}", digits(r["cpu_ns"]),
+                     digits(r["cpu_added_ns"]), f"{r['cpu_ratio']:.2f}", str(r["lost"]) if "lost" in r else "-",
                      f"{r['tracer_cpu_s_per_million']:.2f}" if "lost" in r else "-",
                      f"{r['bytes_per_event']:.1f}" if "lost" in r else "-"])
     table(rows)
