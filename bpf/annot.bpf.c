@@ -120,14 +120,14 @@ ALWAYS_INLINE int probe_hit(struct pt_regs *ctx)
 }
 
 /* All sites of a file at once, kernel 6.6 and later; loaded with the attach type it needs. */
-SEC("uprobe")
+SEC("?uprobe")
 int annot_multi(struct pt_regs *ctx)
 {
 	return probe_hit(ctx);
 }
 
 /* One site. */
-SEC("uprobe")
+SEC("?uprobe")
 int annot_single(struct pt_regs *ctx)
 {
 	return probe_hit(ctx);

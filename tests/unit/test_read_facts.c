@@ -93,6 +93,10 @@ static void test_facts(void **state)
 	assert_int_equal(dft_record_parse(&r, &json, "{\"args\":{\"restarted\":0}}", 24), 1);
 	dft_facts_take(&f, &json, &r);
 	assert_false(f.restarted || f.has_ret || f.has_file);
+	assert_null(f.relations);
+	assert_int_equal(dft_record_parse(&r, &json, "{\"args\":{\"relations\":{}}}", 25), 1);
+	dft_facts_take(&f, &json, &r);
+	assert_true(f.relations && f.relations->type == DFT_JSONR_OBJECT);
 	assert_int_equal(dft_record_parse(&r, &json, "{}", 2), 1);
 	dft_facts_take(&f, &json, &r);
 	assert_false(f.has_ret);

@@ -179,6 +179,50 @@ static void test_original_names(void **state)
 	free(buf.buf);
 }
 
+static void test_decimals(void **state)
+{
+	static const char *const bad[] = { "", " 1", "1 ", "-1", "+1", "1.0", "0x1", "a",
+					   "18446744073709551616", "18446744073709551620",
+					   "184467440737095516150" };
+	uint64_t v;
+
+	(void)state;
+	assert_true(dft_decimal((struct dft_str){ "0", 1 }, &v) && v == 0);
+	assert_true(dft_decimal((struct dft_str){ "0042", 4 }, &v) && v == 42);
+	assert_true(dft_decimal((struct dft_str){ "18446744073709551615", 20 }, &v) &&
+		    v == UINT64_MAX);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(dft_decimal((struct dft_str){ bad[i], strlen(bad[i]) }, &v));
+	assert_false(dft_decimal((struct dft_str){ "1\0", 2 }, &v));
+}
+
+static void test_who_made_it(void **state)
+{
+	static const struct {
+		const char *line;
+		bool app, tracer;
+	} t[] = {
+		{ "{\"type\":2,\"cat\":\"POSIX\"}", true, false },
+		{ "{\"type\":6,\"cat\":\"dftracer\"}", true, false },
+		{ "{\"type\":9}", true, false },
+		{ "{\"type\":3,\"cat\":\"POSIX\"}", false, false },
+		{ "{\"type\":3,\"cat\":\"C_APP\"}", false, false },
+		{ "{\"type\":1,\"cat\":\"dftracer\"}", false, true },
+		{ "{\"type\":\"2\",\"cat\":\"C_APP\"}", false, false },
+		{ "{\"cat\":\"C_APP\"}", false, false },
+		{ "{\"cat\":\"dftracer\"}", false, true },
+		{ "{\"ph\":\"X\",\"cat\":\"dftracer\"}", false, true },
+	};
+	struct dft_record r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		assert_int_equal(parse(&r, t[i].line), 1);
+		assert_int_equal(dft_is_of_app(&r), t[i].app);
+		assert_int_equal(dft_is_of_tracer(&r), t[i].tracer);
+	}
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -195,6 +239,8 @@ int main(void)
 		cmocka_unit_test(test_lines_that_are_none),
 		cmocka_unit_test(test_hashes),
 		cmocka_unit_test(test_original_names),
+		cmocka_unit_test(test_decimals),
+		cmocka_unit_test(test_who_made_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

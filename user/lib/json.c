@@ -77,6 +77,8 @@ void dft_json_f64(struct dft_json *json, const char *key, double value)
 	}
 	begin(json, key);
 	dft_buf_puts(json->buf, text);
+	if (!strpbrk(text, ".e"))
+		DFT_BUF_LIT(json->buf, ".0"); /* readers tell by this that it was no integer */
 }
 
 void dft_json_quoted_key(struct dft_json *json, const char *quoted, size_t len)

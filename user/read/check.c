@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check_parts.h"
 #include "counts.h"
-#include "out.h"
 
 /* What is known of a hash, and which complaints about it were already made. */
 enum known {
@@ -18,22 +17,15 @@ enum known {
 	TOLD_SHIFT = 4, /* the same bits again: "has no such record" was said */
 };
 
-#define SHORT_SZ 96
-
-static char *brief(char buf[SHORT_SZ], struct dft_str s)
-{
-	return dft_safe(buf, SHORT_SZ, s);
-}
-
-#define FAULT(c, ...) dft_faults_add(&(c)->faults, (c)->line, __VA_ARGS__)
-
 void dft_check_begin(struct dft_check *c)
 {
 	dft_faults_clear(&c->faults);
 	c->records = c->events = c->lost = c->missed = 0;
+	memset(&c->annot, 0, sizeof(c->annot));
 	c->unfinished = false;
 	dft_index_clear(&c->hashes);
-	dft_index_clear(&c->entities);
+	dft_index_clear(&c->entity_at);
+	dft_index_clear(&c->types);
 	c->line = c->last_id = c->pid = 0;
 	c->have_id = c->have_pid = c->start_told = false;
 	c->start_line = c->end_line = 0;
@@ -44,7 +36,9 @@ void dft_check_free(struct dft_check *c)
 {
 	dft_jsonr_free(&c->json);
 	dft_index_free(&c->hashes);
-	dft_index_free(&c->entities);
+	dft_index_free(&c->entity_at);
+	dft_index_free(&c->types);
+	dft_index_free(&c->ids);
 	free(c->raw.buf);
 	memset(c, 0, sizeof(*c));
 }
@@ -127,6 +121,7 @@ static void check_id(struct dft_check *c)
 		return;
 	}
 	c->events++;
+	c->annot.events += r->ph == DFT_PH_COMPLETE && dft_is_of_app(r);
 	if (!c->have_id && r->letter)
 		want = r->id;
 	if (r->id != want)
@@ -179,53 +174,6 @@ static void check_ref(struct dft_check *c, struct dft_str key, const struct dft_
 	      kinds_text(kinds));
 }
 
-static void check_entity(struct dft_check *c, const char *where, const struct dft_jsonr_node *v,
-			 bool declares)
-{
-	uint64_t id, *e;
-	bool fresh;
-
-	if (v->type != DFT_JSONR_STRING || !dft_hex16(dft_jsonr_str(&c->json, v), &id)) {
-		FAULT(c, "%s: an entity id is not 16 lowercase hex digits", where);
-		return;
-	}
-	e = dft_index_put(&c->entities, id, &fresh);
-	if (!e) {
-		c->err = -ENOMEM;
-		return;
-	}
-	/* A declaration may come late when the tracer was short of room; settled at the end. */
-	if (fresh)
-		*e = c->line << 1;
-	if (declares)
-		*e |= 1;
-}
-
-static void check_relations(struct dft_check *c, const struct dft_jsonr_node *rel)
-{
-	struct dft_jsonr *j = &c->json;
-	const struct dft_jsonr_node *k, *v, *id;
-
-	if (rel->type != DFT_JSONR_OBJECT) {
-		FAULT(c, "args.relations is not an object");
-		return;
-	}
-	for (k = dft_jsonr_first(j, rel); k; k = dft_jsonr_next(j, rel, k)) {
-		struct dft_str key = dft_jsonr_str(j, k);
-
-		v = dft_jsonr_value(k);
-		if (!DFT_STR_IS(key, "used") && !DFT_STR_IS(key, "generated") &&
-		    !DFT_STR_IS(key, "invalidated") && !DFT_STR_IS(key, "updated"))
-			continue;
-		if (v->type != DFT_JSONR_ARRAY) {
-			FAULT(c, "args.relations holds something other than arrays");
-			continue;
-		}
-		for (id = dft_jsonr_first(j, v); id; id = dft_jsonr_next(j, v, id))
-			check_entity(c, "args.relations", id, false);
-	}
-}
-
 static bool ends_in(struct dft_str s, const char *suffix)
 {
 	size_t n = strlen(suffix);
@@ -243,14 +191,16 @@ static void check_arg(struct dft_check *c, struct dft_str key, const struct dft_
 {
 	if (DFT_STR_IS(key, "hhash"))
 		check_ref(c, key, v, KNOWN_HH);
+	else if (DFT_STR_IS(key, "relations"))
+		dft_check_relations(c, v);
+	else if (dft_is_of_app(c->r))
+		dft_check_app_arg(c, key, v);
 	else if (DFT_STR_IS(key, "fhash"))
 		check_ref(c, key, v, KNOWN_FH);
 	else if (ends_in(key, "_fhash") && is_our_cat(c->r->cat))
 		check_ref(c, key, v, KNOWN_FH);
 	else if (ends_in(key, "_hash") && is_our_cat(c->r->cat))
 		check_ref(c, key, v, KNOWN_FH | KNOWN_SH);
-	else if (DFT_STR_IS(key, "relations"))
-		check_relations(c, v);
 }
 
 static void check_args(struct dft_check *c)
@@ -306,60 +256,6 @@ static void check_hash_record(struct dft_check *c, enum known kind)
 	*known |= kind;
 }
 
-static bool has_arg(struct dft_check *c, const char *record, const char *key,
-		    enum dft_jsonr_type type)
-{
-	const struct dft_jsonr_node *v = dft_jsonr_get(&c->json, c->r->args, key);
-
-	if (!v)
-		FAULT(c, "%s: args.%s is missing", record, key);
-	else if (v->type != type)
-		FAULT(c, "%s: args.%s is not %s", record, key,
-		      type == DFT_JSONR_INT ? "an integer" : "a string");
-	return v && v->type == type;
-}
-
-static void check_range(struct dft_check *c, const char *record, const char *key, uint64_t lo,
-			uint64_t hi)
-{
-	uint64_t v;
-
-	if (!has_arg(c, record, key, DFT_JSONR_INT))
-		return;
-	if (!dft_jsonr_u64(&c->json, dft_jsonr_get(&c->json, c->r->args, key), &v) || v < lo ||
-	    v > hi)
-		FAULT(c, "%s: args.%s is not within %" PRIu64 "..%" PRIu64, record, key, lo, hi);
-}
-
-static void check_entity_arg(struct dft_check *c, const char *record, const char *key,
-			     bool declares)
-{
-	if (has_arg(c, record, key, DFT_JSONR_STRING))
-		check_entity(c, record, dft_jsonr_get(&c->json, c->r->args, key), declares);
-}
-
-static void check_entity_record(struct dft_check *c, char second)
-{
-	switch (second) {
-	case 'H':
-		check_entity_arg(c, "EH", "id", true);
-		has_arg(c, "EH", "type", DFT_JSONR_STRING);
-		check_range(c, "EH", "store", 0, 8);
-		has_arg(c, "EH", "uri", DFT_JSONR_STRING);
-		break;
-	case 'T':
-		has_arg(c, "ET", "type", DFT_JSONR_STRING);
-		check_range(c, "ET", "role", 0, 5);
-		has_arg(c, "ET", "description", DFT_JSONR_STRING);
-		break;
-	default:
-		check_range(c, "ER", "relation", 16, 22);
-		check_entity_arg(c, "ER", "subject", false);
-		check_entity_arg(c, "ER", "object", false);
-		break;
-	}
-}
-
 static void check_metadata(struct dft_check *c)
 {
 	struct dft_str name = c->r->name;
@@ -373,11 +269,13 @@ static void check_metadata(struct dft_check *c)
 		check_hash_record(c, name.s[0] == 'H' ? KNOWN_HH :
 				  name.s[0] == 'F' ? KNOWN_FH : KNOWN_SH);
 	} else if (DFT_STR_IS(name, "EH") || DFT_STR_IS(name, "ET") || DFT_STR_IS(name, "ER")) {
-		check_entity_record(c, name.s[1]);
-	} else if (DFT_STR_IS(name, "CM") || DFT_STR_IS(name, "PR") ||
-		   DFT_STR_IS(name, "thread_name") || DFT_STR_IS(name, "process_name")) {
+		dft_check_entity_record(c, name.s[1]);
+	} else if (DFT_STR_IS(name, "CM")) {
+		dft_check_cm(c);
+	} else if (DFT_STR_IS(name, "PR") || DFT_STR_IS(name, "thread_name") ||
+		   DFT_STR_IS(name, "process_name")) {
 		/* The value may be an array; other kinds of metadata may hold anything. */
-		has_arg(c, brief(text, name), "name", DFT_JSONR_STRING);
+		dft_check_has_arg(c, brief(text, name), "name", DFT_JSONR_STRING);
 		if (!dft_jsonr_get(&c->json, c->r->args, "value"))
 			FAULT(c, "%s: args.value is missing", text);
 	}
@@ -438,7 +336,6 @@ static void check_losses(struct dft_check *c)
 
 static void check_end_record(struct dft_check *c)
 {
-
 	if (c->end_line)
 		FAULT(c, "a second end record; the first is in line %" PRIu64, c->end_line);
 	c->end_line = c->line;
@@ -446,12 +343,14 @@ static void check_end_record(struct dft_check *c)
 		return;
 	check_num_events(c);
 	check_losses(c);
+	dft_check_end_args(c);
 }
 
 static void check_life(struct dft_check *c)
 {
 	const struct dft_record *r = c->r;
-	bool own = r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->cat, "dftracer");
+	/* An application may call its own things "start" in whatever category. */
+	bool own = r->ph == DFT_PH_COMPLETE && dft_is_of_tracer(r);
 
 	if (r->ph == DFT_PH_METADATA)
 		return;
@@ -508,18 +407,6 @@ int dft_check_line(struct dft_check *c, const struct dft_line *line, bool plain)
 	return 0;
 }
 
-static void check_undeclared(struct dft_check *c)
-{
-	for (size_t i = 0; i < c->entities.cap; i++) {
-		const struct dft_index_slot *s = &c->entities.slots[i];
-
-		if (s->epoch != c->entities.epoch || s->val & 1)
-			continue;
-		dft_faults_add(&c->faults, s->val >> 1, "entity %016" PRIx64 " has no EH record",
-			       s->key);
-	}
-}
-
 int dft_check_end(struct dft_check *c, const struct dft_source_stat *st)
 {
 	c->unfinished = !c->end_line;
@@ -532,6 +419,6 @@ int dft_check_end(struct dft_check *c, const struct dft_source_stat *st)
 			       c->events);
 	/* Behind a cut the declarations may have been. */
 	if (!c->unfinished)
-		check_undeclared(c);
+		dft_check_undeclared(c);
 	return c->err;
 }

@@ -16,6 +16,16 @@
 #include "source.h"
 #include "tables.h"
 
+/* What a program reported about itself. */
+struct dft_annot_counts {
+	uint64_t events;
+	uint64_t entities;     /* ids that have an EH record */
+	uint64_t entity_types; /* ET records */
+	uint64_t relations;    /* ER records */
+	uint64_t gaps;         /* times in which annotations may be missing; no fault */
+	uint64_t unarmed;      /* files whose annotations are missing; no fault */
+};
+
 struct dft_check {
 	/* What the file turned out to be; complete after dft_check_end(). */
 	struct dft_faults faults;
@@ -23,12 +33,15 @@ struct dft_check {
 	uint64_t events;   /* records with an id, start and end included */
 	uint64_t lost;     /* by the end record */
 	uint64_t missed;   /* calls that the tracer saw and does not decode; no fault */
+	struct dft_annot_counts annot;
 	bool unfinished;   /* no end record */
 
 	/* State while reading one file. */
 	struct dft_jsonr json;
 	struct dft_index hashes;   /* hash -> enum known */
-	struct dft_index entities; /* id -> declared (bit 0), line of first use (the rest) */
+	struct dft_index entity_at; /* id -> enum declared (low bits), line of first use */
+	struct dft_index types;    /* hash of the name of an entity type that has its ET */
+	struct dft_index ids;      /* of the one array of ids at hand */
 	struct dft_bytes raw;
 	struct dft_record *r;    /* the record and line at hand */
 	uint64_t line;

@@ -20,6 +20,7 @@ struct run {
 	bool quiet;
 	/* Totals. */
 	uint64_t files, bad_files, faults, records, events, lost, missed;
+	struct dft_annot_counts annot;
 	uint64_t unfinished, cut, unread;
 };
 
@@ -75,6 +76,16 @@ static void print_json_fault(struct dft_json *w, const struct dft_fault *f)
 	dft_json_object_end(w);
 }
 
+static void print_annot(struct dft_json *w, const struct dft_annot_counts *a)
+{
+	dft_json_u64(w, "annotations", a->events);
+	dft_json_u64(w, "entities", a->entities);
+	dft_json_u64(w, "entity_types", a->entity_types);
+	dft_json_u64(w, "entity_relations", a->relations);
+	dft_json_u64(w, "annotation_gaps", a->gaps);
+	dft_json_u64(w, "annotations_unarmed", a->unarmed);
+}
+
 static int print_json(struct run *r, const char *path, const struct dft_source_stat *st)
 {
 	struct dft_json *w = &r->json;
@@ -89,6 +100,7 @@ static int print_json(struct run *r, const char *path, const struct dft_source_s
 	dft_json_u64(w, "events", r->check.events);
 	dft_json_u64(w, "lost", r->check.lost);
 	dft_json_u64(w, "not_decoded", r->check.missed);
+	print_annot(w, &r->check.annot);
 	dft_json_u64(w, "faults", f->total);
 	dft_json_array(w, "first_faults");
 	for (size_t i = 0; i < f->kept; i++)
@@ -132,6 +144,12 @@ static int read_file(struct run *r, const char *path)
 	r->bad_files += c->faults.total > 0;
 	r->records += c->records;
 	r->events += c->events;
+	r->annot.events += c->annot.events;
+	r->annot.entities += c->annot.entities;
+	r->annot.entity_types += c->annot.entity_types;
+	r->annot.relations += c->annot.relations;
+	r->annot.gaps += c->annot.gaps;
+	r->annot.unarmed += c->annot.unarmed;
 	dft_add_sat(&r->lost, c->lost);
 	dft_add_sat(&r->missed, c->missed);
 	r->unfinished += c->unfinished && !st.cut;
@@ -143,25 +161,36 @@ static int read_file(struct run *r, const char *path)
 	return 0;
 }
 
+static void print_number(uint64_t n, const char *one, const char *many)
+{
+	if (n)
+		printf(", %" PRIu64 " %s", n, n == 1 ? one : many);
+}
+
 static void print_total(struct run *r)
 {
-	printf("%" PRIu64 " %s, %" PRIu64 " events: ", r->files, r->files == 1 ? "file" : "files",
+	printf("%" PRIu64 " %s, %" PRIu64 " events", r->files, r->files == 1 ? "file" : "files",
 	       r->events);
+	if (r->annot.events)
+		printf(" (%" PRIu64 " of them annotations)", r->annot.events);
+	print_number(r->annot.entities, "entity", "entities");
+	print_number(r->annot.entity_types, "entity type", "entity types");
+	print_number(r->annot.relations, "relation of entities", "relations of entities");
+	fputs(": ", stdout);
 	if (!r->faults)
 		fputs("all right, nothing lost", stdout);
 	else
 		printf("%" PRIu64 " %s in %" PRIu64 " %s", r->faults,
 		       r->faults == 1 ? "fault" : "faults", r->bad_files,
 		       r->bad_files == 1 ? "file" : "files");
-	if (r->unfinished)
-		printf(", %" PRIu64 " unfinished", r->unfinished);
-	if (r->cut)
-		printf(", %" PRIu64 " cut", r->cut);
-	if (r->lost)
-		printf(", %" PRIu64 " calls and records lost", r->lost);
+	print_number(r->unfinished, "unfinished", "unfinished");
+	print_number(r->cut, "cut", "cut");
+	print_number(r->lost, "calls and records lost", "calls and records lost");
 	/* Of kinds that the tracer does not decode, such as on sockets: told, and no fault. */
-	if (r->missed)
-		printf(", %" PRIu64 " calls not decoded", r->missed);
+	print_number(r->missed, "calls not decoded", "calls not decoded");
+	/* Nor is it one that nobody could listen to some annotations. */
+	print_number(r->annot.gaps, "annotation gap", "annotation gaps");
+	print_number(r->annot.unarmed, "file without annotations", "files without annotations");
 	putchar('\n');
 }
 
@@ -180,6 +209,7 @@ static int print_total_json(struct run *r, uint64_t errors)
 	dft_json_u64(w, "events", r->events);
 	dft_json_u64(w, "lost", r->lost);
 	dft_json_u64(w, "not_decoded", r->missed);
+	print_annot(w, &r->annot);
 	dft_json_u64(w, "faults", r->faults);
 	dft_json_object_end(w);
 	dft_json_object_end(w);

@@ -30,11 +30,12 @@ static const struct option options[] = {
 
 static const char help[] =
 	"Usage: dftrace summary [OPTIONS] DIR|FILE...\n"
-	"Sums up a trace: operations, files, processes, and what was lost or filtered.\n"
+	"Sums up a trace: operations, files, processes, annotations, and what was lost or\n"
+	"filtered.\n"
 	"\n"
 	"A DIR stands for every *.pfw and *.pfw.gz below it, - for standard input.\n"
 	"\n"
-	"      --top N  show N files and processes (default 10; 0: all)\n"
+	"      --top N  show N rows of the long tables (default 10; 0: all)\n"
 	"      --json   print one JSON object\n"
 	"  -h, --help   print this help\n"
 	"\n"
@@ -193,5 +194,5 @@ static int run_summary(int argc, char **argv)
 const struct dft_cmd dft_cmd_summary = {
 	.name = "summary",
 	.run = run_summary,
-	.brief = "operations, files, processes, and what was lost or filtered",
+	.brief = "operations, files, processes, annotations, and what was lost or filtered",
 };

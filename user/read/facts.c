@@ -86,6 +86,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 	case 9:
 		if (memcmp(k.s, "restarted", 9) == 0)
 			f->restarted = dft_jsonr_u64(j, v, &n) && n;
+		else if (memcmp(k.s, "relations", 9) == 0)
+			f->relations = v;
 		break;
 	case 10:
 		if (memcmp(k.s, "image_size", 10) == 0)

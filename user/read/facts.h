@@ -26,6 +26,7 @@ struct dft_facts {
 	uint64_t file, other;
 	uint64_t size, image_size, size_sum, dur_ns;
 	uint64_t cnt, errors, dur_sum, dur_max, ret_sum;
+	const struct dft_jsonr_node *relations; /* to entities; NULL: none */
 };
 
 void dft_facts_take(struct dft_facts *f, struct dft_jsonr *j, const struct dft_record *r);

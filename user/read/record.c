@@ -163,6 +163,17 @@ int dft_record_parse(struct dft_record *r, struct dft_jsonr *j, const char *line
 	return 1;
 }
 
+bool dft_is_of_app(const struct dft_record *r)
+{
+	return r->has & DFT_F_TYPE && (r->type == DFT_BY_C || r->type == DFT_BY_CPP ||
+				       r->type == DFT_BY_PYTHON);
+}
+
+bool dft_is_of_tracer(const struct dft_record *r)
+{
+	return DFT_STR_IS(r->cat, "dftracer") && !dft_is_of_app(r);
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -185,6 +196,19 @@ bool dft_hex16(struct dft_str s, uint64_t *v)
 	}
 	*v = acc;
 	return true;
+}
+
+bool dft_decimal(struct dft_str s, uint64_t *v)
+{
+	uint64_t acc = 0;
+
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.s[i] < '0' || s.s[i] > '9' || __builtin_mul_overflow(acc, 10, &acc) ||
+		    __builtin_add_overflow(acc, (uint64_t)(s.s[i] - '0'), &acc))
+			return false;
+	}
+	*v = acc;
+	return s.n > 0;
 }
 
 bool dft_hash_value(struct dft_jsonr *j, const struct dft_jsonr_node *n, bool old, uint64_t *v)

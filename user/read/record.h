@@ -34,6 +34,14 @@ enum dft_field {
 	DFT_F_ARGS = 1 << 9,
 };
 
+/* The format's numbers for `type`, those that matter here. */
+enum dft_origin {
+	DFT_BY_TRACER = 1,
+	DFT_BY_C = 2,
+	DFT_BY_PYTHON = 6,
+	DFT_BY_CPP = 9,
+};
+
 struct dft_record {
 	unsigned int has;   /* enum dft_field: there, and of the type that the format asks for */
 	unsigned int wrong; /* there, but of another type or out of range; read as 0 or "" */
@@ -51,6 +59,16 @@ struct dft_record {
  */
 int dft_record_parse(struct dft_record *r, struct dft_jsonr *j, const char *line, size_t n);
 
+/*
+ * Made by the program itself, through DFTracer's interface for C, C++ or Python: its names,
+ * categories and args are the program's own, whatever they look like. The dialect of 2025 does not
+ * tell.
+ */
+bool dft_is_of_app(const struct dft_record *r);
+
+/* Made by the tracer about itself: cat "dftracer", and where there are types that of the tracer. */
+bool dft_is_of_tracer(const struct dft_record *r);
+
 /* Name of a field as in the format. */
 const char *dft_field_name(unsigned int field);
 
@@ -62,6 +80,9 @@ bool dft_hash_value(struct dft_jsonr *j, const struct dft_jsonr_node *n, bool ol
 
 /* The same for bare text. */
 bool dft_hex16(struct dft_str s, uint64_t *v);
+
+/* Text that is a decimal number and nothing else. */
+bool dft_decimal(struct dft_str s, uint64_t *v);
 
 /*
  * The original bytes of an FH, SH or HH: args.raw in hex where there is one, else args.name.

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "counts.h"
-#include "facts.h"
+#include "summary_parts.h"
 
 /* A program's name is never long; command lines, which are SH records too, are not needed here. */
 #define TEXT_MAX 255
@@ -35,6 +35,7 @@ void dft_job_free(struct dft_job *job)
 	free(job->filtered.v);
 	free(job->missed.v);
 	free(job->hosts.v);
+	dft_sums_free(&job->annots);
 	dft_strings_free(&job->strings);
 	dft_index_free(&job->op_at);
 	dft_index_free(&job->pipe_at);
@@ -62,14 +63,8 @@ void dft_job_begin_file(struct dft_job *job)
 	job->ended = false;
 }
 
-static bool no_memory(struct dft_job *job)
-{
-	job->err = -ENOMEM;
-	return false;
-}
-
-static struct dft_op *op_of(struct dft_job *job, struct dft_vec *vec, struct dft_index *map,
-			    const struct dft_record *r)
+struct dft_op *dft_job_op(struct dft_job *job, struct dft_vec *vec, struct dft_index *map,
+			  const struct dft_record *r)
 {
 	uint64_t key = dft_hash_bytes(dft_hash_bytes(0, r->cat.s, r->cat.n), r->name.s, r->name.n);
 	struct dft_op *op;
@@ -81,7 +76,7 @@ static struct dft_op *op_of(struct dft_job *job, struct dft_vec *vec, struct dft
 	op = at ? dft_vec_add(vec, sizeof(*op)) : NULL;
 	if (!op || dft_strings_add(&job->strings, r->name, &op->name) < 0 ||
 	    dft_strings_add(&job->strings, r->cat, &op->cat) < 0) {
-		no_memory(job);
+		dft_job_no_memory(job);
 		return NULL;
 	}
 	*at = vec->n - 1;
@@ -99,7 +94,7 @@ static struct dft_file *file_of(struct dft_job *job, uint64_t hash)
 		return (struct dft_file *)job->files.v + *at;
 	f = at ? dft_vec_add(&job->files, sizeof(*f)) : NULL;
 	if (!f) {
-		no_memory(job);
+		dft_job_no_memory(job);
 		return NULL;
 	}
 	*at = job->files.n - 1;
@@ -107,7 +102,7 @@ static struct dft_file *file_of(struct dft_job *job, uint64_t hash)
 	return f;
 }
 
-static struct dft_proc *proc_of(struct dft_job *job, uint64_t pid)
+struct dft_proc *dft_job_proc(struct dft_job *job, uint64_t pid)
 {
 	struct dft_proc *p;
 	uint64_t *at;
@@ -119,7 +114,7 @@ static struct dft_proc *proc_of(struct dft_job *job, uint64_t pid)
 	at = dft_index_put(&job->proc_at, pid, &fresh);
 	p = at && fresh ? dft_vec_add(&job->procs, sizeof(*p)) : NULL;
 	if (!at || (fresh && !p)) {
-		no_memory(job);
+		dft_job_no_memory(job);
 		return NULL;
 	}
 	if (fresh) {
@@ -141,8 +136,8 @@ static bool is_of_all(struct dft_str name)
 	return name.n > n && memcmp(name.s + name.n - n, suffix, n) == 0;
 }
 
-static void add_count(struct dft_job *job, struct dft_vec *vec, struct dft_str group,
-		      struct dft_str name, uint64_t n)
+void dft_job_count(struct dft_job *job, struct dft_vec *vec, struct dft_str group,
+		   struct dft_str name, uint64_t n)
 {
 	uint64_t seed = (uint64_t)((char *)vec - (char *)job);
 	uint64_t key = dft_hash_bytes(dft_hash_bytes(seed, group.s, group.n), name.s, name.n);
@@ -164,7 +159,7 @@ static void add_count(struct dft_job *job, struct dft_vec *vec, struct dft_str g
 	c = at ? dft_vec_add(vec, sizeof(*c)) : NULL;
 	if (!c || dft_strings_add(&job->strings, group, &c->group) < 0 ||
 	    dft_strings_add(&job->strings, name, &c->name) < 0) {
-		no_memory(job);
+		dft_job_no_memory(job);
 		return;
 	}
 	*at = vec->n - 1;
@@ -183,7 +178,7 @@ static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct df
 	uint64_t v;
 
 	if (n && dft_jsonr_u64(j, n, &v))
-		add_count(job, vec, grouped ? whole : none, whole, v);
+		dft_job_count(job, vec, grouped ? whole : none, whole, v);
 	if (!n || n->type != DFT_JSONR_OBJECT)
 		return;
 	for (k = dft_jsonr_first(j, n); k; k = dft_jsonr_next(j, n, k)) {
@@ -191,21 +186,16 @@ static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct df
 		struct dft_str key = dft_jsonr_str(j, k);
 
 		if (val->type != DFT_JSONR_OBJECT) {
-			add_count(job, vec, group, key, dft_sum_counts(j, val, NULL, 0));
+			dft_job_count(job, vec, group, key, dft_sum_counts(j, val, NULL, 0));
 			continue;
 		}
 		for (i = dft_jsonr_first(j, val); i; i = dft_jsonr_next(j, val, i))
-			add_count(job, vec, key, dft_jsonr_str(j, i),
+			dft_job_count(job, vec, key, dft_jsonr_str(j, i),
 				  dft_sum_counts(j, dft_jsonr_value(i), NULL, 0));
 	}
 }
 
-/* One call, or several taken together. */
-struct share {
-	uint64_t calls, errors, restarted, bytes, time_ns, max_ns;
-};
-
-static void add_to_op(struct dft_op *op, const struct share *s)
+void dft_op_add(struct dft_op *op, const struct dft_share *s)
 {
 	dft_add_sat(&op->calls, s->calls);
 	dft_add_sat(&op->errors, s->errors);
@@ -217,7 +207,7 @@ static void add_to_op(struct dft_op *op, const struct share *s)
 }
 
 static void add_to_file(struct dft_job *job, uint64_t hash, enum dft_dir dir,
-			const struct share *s)
+			const struct dft_share *s)
 {
 	struct dft_file *f = file_of(job, hash);
 
@@ -233,7 +223,7 @@ static void add_to_file(struct dft_job *job, uint64_t hash, enum dft_dir dir,
 }
 
 static void add_to_files(struct dft_job *job, enum dft_dir dir, const struct dft_facts *f,
-			 const struct share *s)
+			 const struct dft_share *s)
 {
 	bool to = dir == DFT_DIR_TO_FHASH, from = dir == DFT_DIR_FROM_FHASH;
 
@@ -310,7 +300,7 @@ static void set_program(struct dft_job *job, struct dft_proc *p, const struct df
 	/* One copy for all processes that run the program. */
 	at = dft_index_put(&job->programs, dft_hash_bytes(0, s.s, s.n), &fresh);
 	if (!at || (fresh && dft_strings_add(&job->strings, s, at) < 0)) {
-		no_memory(job);
+		dft_job_no_memory(job);
 		return;
 	}
 	p->program = *at;
@@ -335,6 +325,7 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 	add_counts(job, &job->missed, r->args, "undecoded", true);
 	add_counts(job, &job->missed, r->args, "unknown", true);
 	add_counts(job, &job->missed, r->args, "compat", true);
+	dft_sums_end(job, r);
 	v = dft_jsonr_get(j, r->args, "exit");
 	n = v ? dft_jsonr_get(j, v, "code") : NULL;
 	if (n && dft_jsonr_i64(j, n, &p->exit_val))
@@ -344,11 +335,17 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 		p->exit_kind = DFT_EXIT_SIGNAL;
 }
 
+/* So that an application's own arg of that name is not taken for the duration. */
+static bool is_near(uint64_t a, uint64_t b, uint64_t unit)
+{
+	return a > b ? a - b <= unit : b - a <= unit;
+}
+
 static void take_event(struct dft_job *job, const struct dft_record *r)
 {
-	struct dft_proc *p = proc_of(job, r->pid);
-	bool life = DFT_STR_IS(r->cat, "dftracer");
-	struct share s = { .calls = 1 };
+	struct dft_proc *p = dft_job_proc(job, r->pid);
+	bool app = dft_is_of_app(r), life = dft_is_of_tracer(r);
+	struct dft_share s = { .calls = 1 };
 	struct dft_op *op;
 	struct dft_facts f;
 	uint64_t from = dft_mul_sat(r->ts, job->unit_ns), to;
@@ -356,7 +353,10 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 	if (!p)
 		return;
 	dft_facts_take(&f, &job->json, r);
-	s.time_ns = s.max_ns = f.has_dur_ns ? f.dur_ns : dft_mul_sat(r->dur, job->unit_ns);
+	s.time_ns = dft_mul_sat(r->dur, job->unit_ns);
+	if (f.has_dur_ns && (!app || is_near(f.dur_ns, s.time_ns, job->unit_ns)))
+		s.time_ns = f.dur_ns;
+	s.max_ns = s.time_ns;
 	to = from;
 	dft_add_sat(&to, s.time_ns);
 	if (r->has & DFT_F_TS) {
@@ -374,7 +374,13 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 	}
 	job->events++;
 	p->events++;
-	op = op_of(job, &job->ops, &job->op_at, r);
+	if (f.relations)
+		dft_sums_relations(job, f.relations);
+	if (app) {
+		dft_sums_event(job, r, &s);
+		return;
+	}
+	op = dft_job_op(job, &job->ops, &job->op_at, r);
 	if (!op)
 		return;
 	s.bytes = dft_facts_bytes(&f, op->dir, r);
@@ -382,7 +388,7 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 	s.errors = !f.restarted && f.has_ret && f.ret == -1 &&
 		   (f.has_errno || dft_is_io_cat(r->cat));
 	job->error_cnt += s.errors;
-	add_to_op(op, &s);
+	dft_op_add(op, &s);
 	add_to_files(job, op->dir, &f, &s);
 	if (r->args && f.has_ret && f.ret == 0 && DFT_STR_IS(r->name, "execve") &&
 	    dft_is_io_cat(r->cat))
@@ -417,34 +423,38 @@ static bool is_pipe(struct dft_job *job, const struct dft_record *r, const struc
 /* A row that stands for many calls: a tally of a pipe, or of calls without events of their own. */
 static void take_aggregate(struct dft_job *job, const struct dft_record *r)
 {
-	struct share s = { 0 };
+	struct dft_share s = { 0 };
 	struct dft_op *op;
 	struct dft_facts f;
 	uint64_t which = 0;
 	bool fresh, pipe;
 
 	/* So that the process is known even if it has nothing else. */
-	if (!proc_of(job, r->pid))
+	if (!dft_job_proc(job, r->pid))
 		return;
 	dft_facts_take(&f, &job->json, r);
 	s.calls = f.cnt ? f.cnt : 1;
 	s.errors = f.errors;
 	s.time_ns = dft_mul_sat(f.dur_sum, job->unit_ns);
 	s.max_ns = dft_mul_sat(f.dur_max, job->unit_ns);
+	if (dft_is_of_app(r)) {
+		dft_sums_add(job, r, &s);
+		return;
+	}
 	pipe = is_pipe(job, r, &f, &which);
-	op = pipe ? op_of(job, &job->pipes, &job->pipe_at, r) :
-		    op_of(job, &job->ops, &job->op_at, r);
+	op = pipe ? dft_job_op(job, &job->pipes, &job->pipe_at, r) :
+		    dft_job_op(job, &job->ops, &job->op_at, r);
 	if (!op)
 		return;
 	s.bytes = f.ret_sum ? f.ret_sum : dft_facts_bytes(&f, op->dir, r);
-	add_to_op(op, &s);
+	dft_op_add(op, &s);
 	if (!pipe) {
 		dft_add_sat(&job->error_cnt, s.errors);
 		add_to_files(job, op->dir, &f, &s);
 	} else if (dft_index_put(&job->pipe_ids, which, &fresh)) {
 		job->pipe_cnt += fresh;
 	} else {
-		no_memory(job);
+		dft_job_no_memory(job);
 	}
 }
 
@@ -465,7 +475,7 @@ static void take_file_name(struct dft_job *job, const struct dft_record *r)
 		return;
 	rc = dft_original_name(j, r->args, &job->raw, &name);
 	if (rc < 0 || (rc > 0 && dft_strings_add(&job->strings, name, &f->name) < 0))
-		no_memory(job);
+		dft_job_no_memory(job);
 }
 
 static void take_text(struct dft_job *job, const struct dft_record *r)
@@ -486,7 +496,25 @@ static void take_text(struct dft_job *job, const struct dft_record *r)
 		name.n = TEXT_MAX;
 	at = rc < 0 ? NULL : dft_index_put(&job->text_at, hash, &fresh);
 	if (!at || (fresh && dft_strings_add(&job->texts, name, at) < 0))
-		no_memory(job);
+		dft_job_no_memory(job);
+}
+
+/* What the tracer says of itself; an application may use the same names for something else. */
+static void take_own_metadata(struct dft_job *job, const struct dft_record *r)
+{
+	static const struct dft_str none = { "", 0 };
+	const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, r->args, "name");
+	struct dft_str key, val;
+
+	key = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(&job->json, v) : none;
+	v = dft_jsonr_get(&job->json, r->args, "value");
+	val = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(&job->json, v) : none;
+	if (DFT_STR_IS(key, "time_metric"))
+		job->unit_ns = DFT_STR_IS(val, "NS") ? 1 :
+			       DFT_STR_IS(val, "MS") ? 1000000 :
+			       DFT_STR_IS(val, "SEC") ? 1000000000 : 1000;
+	else
+		dft_sums_coverage(job, r, key, val);
 }
 
 static void take_metadata(struct dft_job *job, const struct dft_record *r)
@@ -494,7 +522,6 @@ static void take_metadata(struct dft_job *job, const struct dft_record *r)
 	struct dft_jsonr *j = &job->json;
 	static const struct dft_str none = { "", 0 };
 	const struct dft_jsonr_node *v;
-	struct dft_str key, val;
 
 	if (!r->args || r->name.n != 2)
 		return;
@@ -505,16 +532,11 @@ static void take_metadata(struct dft_job *job, const struct dft_record *r)
 	} else if (DFT_STR_IS(r->name, "HH")) {
 		v = dft_jsonr_get(j, r->args, "name");
 		if (v && v->type == DFT_JSONR_STRING)
-			add_count(job, &job->hosts, none, dft_jsonr_str(j, v), 1);
-	} else if (DFT_STR_IS(r->name, "CM")) {
-		v = dft_jsonr_get(j, r->args, "name");
-		key = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(j, v) : none;
-		v = dft_jsonr_get(j, r->args, "value");
-		val = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(j, v) : none;
-		if (DFT_STR_IS(key, "time_metric"))
-			job->unit_ns = DFT_STR_IS(val, "NS") ? 1 :
-				       DFT_STR_IS(val, "MS") ? 1000000 :
-				       DFT_STR_IS(val, "SEC") ? 1000000000 : 1000;
+			dft_job_count(job, &job->hosts, none, dft_jsonr_str(j, v), 1);
+	} else if (!DFT_STR_IS(r->name, "CM")) {
+		dft_sums_entity_record(job, r);
+	} else if (!dft_is_of_app(r)) {
+		take_own_metadata(job, r);
 	}
 }
 

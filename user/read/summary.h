@@ -43,6 +43,7 @@ struct dft_proc {
 	enum dft_exit_kind exit_kind;
 	int64_t exit_val;
 	bool ended; /* there is an end record */
+	bool gap;   /* there were times in which annotations may be missing */
 };
 
 /* A count by one or two names: lost calls, or filtered ones by class. */
@@ -57,6 +58,40 @@ struct dft_vec {
 	size_t cap;
 };
 
+struct dft_entity {
+	uint64_t id;
+	uint64_t type; /* index in types, from 1 on; 0: only declared as being in use */
+};
+
+#define DFT_ROLES 6
+
+struct dft_entity_type {
+	uint64_t name; /* in job->strings */
+	uint64_t entities;
+	unsigned int role; /* from 1 on, so that 0 means: none was told */
+};
+
+/* Where annotations of one file may be missing (a gap), or are, for a reason. */
+struct dft_gap {
+	uint64_t path, reason; /* in job->strings; a gap has no reason */
+	uint64_t gaps, procs, us;
+};
+
+/* What programs reported about themselves. */
+struct dft_annot_sums {
+	struct dft_vec names;     /* of struct dft_op: events by category and name */
+	struct dft_vec entities;  /* of struct dft_entity, each once whatever declares it */
+	struct dft_vec types;     /* of struct dft_entity_type */
+	struct dft_vec relations; /* of struct dft_count; group is unused */
+	struct dft_vec gaps;      /* of struct dft_gap */
+	struct dft_vec unarmed;   /* of struct dft_gap */
+	uint64_t events, args_lost, unreadable, inherited, unended;
+	uint64_t gap_cnt, gap_procs, gap_us; /* over all files */
+	uint64_t undeclared; /* entities only declared as being in use; see dft_job_sort() */
+
+	struct dft_index name_at, entity_at, type_at, gap_at, gap_in;
+};
+
 struct dft_job {
 	struct dft_vec ops;      /* of struct dft_op */
 	struct dft_vec pipes;    /* of struct dft_op */
@@ -66,6 +101,7 @@ struct dft_job {
 	struct dft_vec filtered; /* of struct dft_count */
 	struct dft_vec missed;   /* of struct dft_count: calls that the tracer does not decode */
 	struct dft_vec hosts;    /* of struct dft_count; group is unused */
+	struct dft_annot_sums annots;
 	struct dft_strings strings;
 	uint64_t records, events, counters, others;
 	uint64_t first_ns, last_ns;
@@ -112,6 +148,11 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 
 /* Puts the tables into the order in which they are shown. The job takes no more lines after it. */
 void dft_job_sort(struct dft_job *job);
+
+/* Whether some of the annotations are missing, or may be. */
+bool dft_sums_lack(const struct dft_annot_sums *a);
+/* Name of a role, of those of struct dft_entity_type; NULL for none. */
+const char *dft_role_name(unsigned int role);
 
 /* An array of `size`-byte elements, grown by one zeroed element; NULL when memory is short. */
 void *dft_vec_add(struct dft_vec *v, size_t size);

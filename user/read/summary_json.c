@@ -128,6 +128,99 @@ static void put_counts(struct dft_json *w, const struct dft_job *job, const char
 	dft_json_array_end(w);
 }
 
+static void put_names(struct dft_json *w, const struct dft_job *job, uint64_t top)
+{
+	const struct dft_op *op = job->annots.names.v;
+
+	dft_json_u64(w, "names_used", job->annots.names.n);
+	dft_json_array(w, "top_names");
+	for (size_t i = 0; i < job->annots.names.n && (!top || i < top); i++, op++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "cat", NULL, at(job, op->cat));
+		dft_out_name(w, "name", NULL, at(job, op->name));
+		dft_json_u64(w, "calls", op->calls);
+		dft_json_u64(w, "time_ns", op->time_ns);
+		dft_json_u64(w, "mean_ns", op->calls ? op->time_ns / op->calls : 0);
+		dft_json_u64(w, "max_ns", op->max_ns);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+}
+
+static void put_entities(struct dft_json *w, const struct dft_job *job)
+{
+	const struct dft_annot_sums *a = &job->annots;
+	const struct dft_entity_type *t = a->types.v;
+	const struct dft_count *rel = a->relations.v;
+
+	dft_json_u64(w, "entities", a->entities.n);
+	dft_json_array(w, "entity_types");
+	for (size_t i = 0; i < a->types.n; i++, t++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "type", NULL, at(job, t->name));
+		if (t->role)
+			dft_json_cstr(w, "role", dft_role_name(t->role));
+		dft_json_u64(w, "entities", t->entities);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+	dft_json_u64(w, "entities_undeclared", a->undeclared);
+	dft_json_array(w, "relations");
+	for (size_t i = 0; i < a->relations.n; i++, rel++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "name", NULL, at(job, rel->name));
+		dft_json_u64(w, "count", rel->n);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+}
+
+static void put_coverage(struct dft_json *w, const struct dft_job *job)
+{
+	const struct dft_annot_sums *a = &job->annots;
+	const struct dft_gap *g = a->gaps.v;
+
+	dft_json_object(w, "coverage");
+	dft_json_u64(w, "gaps", a->gap_cnt);
+	dft_json_u64(w, "gap_processes", a->gap_procs);
+	dft_json_u64(w, "gap_us", a->gap_us);
+	dft_json_array(w, "gap_files");
+	for (size_t i = 0; i < a->gaps.n; i++, g++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "path", NULL, at(job, g->path));
+		dft_json_u64(w, "gaps", g->gaps);
+		dft_json_u64(w, "processes", g->procs);
+		dft_json_u64(w, "us", g->us);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+	dft_json_array(w, "unarmed_files");
+	g = a->unarmed.v;
+	for (size_t i = 0; i < a->unarmed.n; i++, g++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "path", NULL, at(job, g->path));
+		dft_out_name(w, "reason", NULL, at(job, g->reason));
+		dft_json_u64(w, "processes", g->procs);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+	dft_json_u64(w, "args_lost", a->args_lost);
+	dft_json_u64(w, "unreadable", a->unreadable);
+	dft_json_u64(w, "unended", a->unended);
+	dft_json_u64(w, "inherited", a->inherited);
+	dft_json_object_end(w);
+}
+
+static void put_annotations(struct dft_json *w, const struct dft_job *job, uint64_t top)
+{
+	dft_json_object(w, "annotations");
+	dft_json_u64(w, "events", job->annots.events);
+	put_names(w, job, top);
+	put_entities(w, job);
+	put_coverage(w, job);
+	dft_json_object_end(w);
+}
+
 int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 		     const struct dft_summary_opts *opts, FILE *f)
 {
@@ -149,6 +242,7 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 	put_counts(&w, job, "filtered", &job->filtered);
 	dft_json_u64(&w, "not_decoded_calls", job->missed_cnt);
 	put_counts(&w, job, "not_decoded", &job->missed);
+	put_annotations(&w, job, opts->top);
 	dft_json_object_end(&w);
 	dft_buf_putc(&buf, '\n');
 	err = dft_out_buf(&buf, f);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "summary.h"
+#include "summary_parts.h"
 
 static int down(uint64_t a, uint64_t b)
 {
@@ -76,6 +76,26 @@ static int cmp_counts(const void *pa, const void *pb, void *job)
 	return c ? c : by_text(job, a->name, b->name);
 }
 
+static int cmp_types(const void *pa, const void *pb, void *job)
+{
+	const struct dft_entity_type *a = pa, *b = pb;
+	int c = down(a->entities, b->entities);
+
+	return c ? c : by_text(job, a->name, b->name);
+}
+
+static int cmp_gaps(const void *pa, const void *pb, void *job)
+{
+	const struct dft_gap *a = pa, *b = pb;
+	int c = down(a->us, b->us);
+
+	if (!c)
+		c = down(a->procs, b->procs);
+	if (!c)
+		c = by_text(job, a->path, b->path);
+	return c ? c : by_text(job, a->reason, b->reason);
+}
+
 static void sort(struct dft_job *job, struct dft_vec *v, size_t size,
 		 int (*cmp)(const void *, const void *, void *))
 {
@@ -114,4 +134,10 @@ void dft_job_sort(struct dft_job *job)
 	job->filtered_cnt = sum(&job->filtered);
 	job->missed_cnt = sum(&job->missed);
 	sort(job, &job->hosts, sizeof(struct dft_count), cmp_counts);
+	dft_sums_finish(&job->annots);
+	sort(job, &job->annots.names, sizeof(struct dft_op), cmp_ops);
+	sort(job, &job->annots.types, sizeof(struct dft_entity_type), cmp_types);
+	sort(job, &job->annots.relations, sizeof(struct dft_count), cmp_counts);
+	sort(job, &job->annots.gaps, sizeof(struct dft_gap), cmp_gaps);
+	sort(job, &job->annots.unarmed, sizeof(struct dft_gap), cmp_gaps);
 }

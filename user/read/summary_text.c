@@ -62,6 +62,8 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 	if (job->lost_cnt)
 		fprintf(f, "INCOMPLETE: %" PRIu64 " calls and records lost, see below\n",
 			job->lost_cnt);
+	if (dft_sums_lack(&job->annots))
+		fputs("INCOMPLETE: annotations are missing, or may be, see below\n", f);
 	if (job->no_args)
 		fputs("UNKNOWN: results, errors, bytes and files of what was traced with --no-args "
 		      "(they count as 0 below)\n", f);
@@ -184,6 +186,163 @@ static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint
 	return dft_table_print(&t, f);
 }
 
+static void put_row(struct dft_table *t, const char *const *cells)
+{
+	for (; *cells; cells++)
+		dft_table_add(t, "%s", *cells);
+}
+
+static int put_names(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	static const char *const head[] = { "name", "cat", "events", "time", "mean", "max", NULL };
+	const struct dft_op *op = job->annots.names.v;
+	size_t n = heading(f, "Annotations, by time", job->annots.names.n, top);
+	char a[CELL_SZ], b[DFT_UNIT_SZ];
+	struct dft_table t;
+
+	dft_table_init(&t, "llrrrr");
+	put_row(&t, head);
+	for (size_t i = 0; i < n; i++, op++) {
+		dft_table_add(&t, "%s", op->name ? name_at(job, op->name, a, sizeof(a)) : "-");
+		dft_table_add(&t, "%s", op->cat ? name_at(job, op->cat, a, sizeof(a)) : "-");
+		dft_table_add(&t, "%" PRIu64, op->calls);
+		dft_table_add(&t, "%s", dft_human_ns(b, op->time_ns));
+		dft_table_add(&t, "%s", dft_human_ns(b, op->calls ? op->time_ns / op->calls : 0));
+		dft_table_add(&t, "%s",
+			      op->max_ns || !op->time_ns ? dft_human_ns(b, op->max_ns) : "-");
+	}
+	return dft_table_print(&t, f);
+}
+
+static int put_entity_types(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	static const char *const head[] = { "entities", "role", "type", NULL };
+	const struct dft_annot_sums *a = &job->annots;
+	const struct dft_entity_type *type = a->types.v;
+	size_t n = heading(f, "Types of entities", a->types.n, top);
+	char name[CELL_SZ];
+	struct dft_table t;
+
+	dft_table_init(&t, "rll");
+	put_row(&t, head);
+	for (size_t i = 0; i < n; i++, type++) {
+		dft_table_add(&t, "%" PRIu64, type->entities);
+		dft_table_add(&t, "%s", type->role ? dft_role_name(type->role) : "-");
+		dft_table_add(&t, "%s", name_at(job, type->name, name, sizeof(name)));
+	}
+	if (a->undeclared) {
+		dft_table_add(&t, "%" PRIu64, a->undeclared);
+		dft_table_add(&t, "-");
+		dft_table_add(&t, "(declared before the tracer came)");
+	}
+	return dft_table_print(&t, f);
+}
+
+static int put_relations(FILE *f, const struct dft_job *job)
+{
+	const struct dft_count *c = job->annots.relations.v;
+	char name[CELL_SZ];
+	struct dft_table t;
+
+	fprintf(f, "\nRelations: %zu\n", job->annots.relations.n);
+	dft_table_init(&t, "rl");
+	for (size_t i = 0; i < job->annots.relations.n; i++, c++) {
+		dft_table_add(&t, "%" PRIu64, c->n);
+		dft_table_add(&t, "%s", name_at(job, c->name, name, sizeof(name)));
+	}
+	return dft_table_print(&t, f);
+}
+
+static int put_gaps(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	static const char *const head[] = { "gaps", "processes", "time", "file", NULL };
+	const struct dft_annot_sums *a = &job->annots;
+	const struct dft_gap *g = a->gaps.v;
+	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ];
+	struct dft_table t;
+	size_t n;
+
+	if (!a->gaps.n)
+		return 0;
+	n = heading(f, "Files whose annotations may be missing", a->gaps.n, top);
+	plural(f, a->gap_cnt, "gap", "gaps");
+	fputs(" in ", f);
+	plural(f, a->gap_procs, "process", "processes");
+	fprintf(f, ", %s\n", dft_human_ns(b, dft_mul_sat(a->gap_us, 1000)));
+	dft_table_init(&t, "rrrl");
+	put_row(&t, head);
+	for (size_t i = 0; i < n; i++, g++) {
+		dft_table_add(&t, "%" PRIu64, g->gaps);
+		dft_table_add(&t, "%" PRIu64, g->procs);
+		dft_table_add(&t, "%s", dft_human_ns(b, dft_mul_sat(g->us, 1000)));
+		dft_table_add(&t, "%s", name_at(job, g->path, name, sizeof(name)));
+	}
+	return dft_table_print(&t, f);
+}
+
+static int put_unarmed(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	static const char *const head[] = { "processes", "reason", "file", NULL };
+	const struct dft_gap *g = job->annots.unarmed.v;
+	char name[DFT_SAFE_SZ];
+	struct dft_table t;
+	size_t n;
+
+	if (!job->annots.unarmed.n)
+		return 0;
+	n = heading(f, "Files whose annotations are missing", job->annots.unarmed.n, top);
+	dft_table_init(&t, "rll");
+	put_row(&t, head);
+	for (size_t i = 0; i < n; i++, g++) {
+		dft_table_add(&t, "%" PRIu64, g->procs);
+		dft_table_add(&t, "%s", name_at(job, g->reason, name, sizeof(name)));
+		dft_table_add(&t, "%s", name_at(job, g->path, name, sizeof(name)));
+	}
+	return dft_table_print(&t, f);
+}
+
+static void put_partial(FILE *f, const struct dft_annot_sums *a)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} rows[] = {
+		{ a->args_lost, "annotations without some of their arguments" },
+		{ a->unreadable, "annotations without a readable name or category" },
+		{ a->unended, "annotations of which only parts came" },
+		{ a->inherited, "regions that a process had from its parent and left to it" },
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!rows[i].n)
+			continue;
+		fprintf(f, "%s%" PRIu64 " %s\n", any ? "" : "\nAnnotations, further:\n", rows[i].n,
+			rows[i].what);
+		any = true;
+	}
+}
+
+static int put_annotations(FILE *f, const struct dft_job *job, uint64_t top)
+{
+	const struct dft_annot_sums *a = &job->annots;
+	int err = 0;
+
+	if (a->names.n)
+		err = put_names(f, job, top);
+	if (!err && (a->types.n || a->undeclared))
+		err = put_entity_types(f, job, top);
+	if (!err && a->relations.n)
+		err = put_relations(f, job);
+	if (!err)
+		err = put_gaps(f, job, top);
+	if (!err)
+		err = put_unarmed(f, job, top);
+	if (!err)
+		put_partial(f, a);
+	return err;
+}
+
 int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 		     const struct dft_summary_opts *opts, FILE *f)
 {
@@ -202,6 +361,8 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 		fputc('\n', f);
 		err = put_ops(f, job, &job->pipes);
 	}
+	if (!err)
+		err = put_annotations(f, job, opts->top);
 	if (!err)
 		err = put_counts(f, job, "Lost", job->lost_cnt, &job->lost);
 	if (!err)

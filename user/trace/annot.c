@@ -17,6 +17,18 @@
 #define STORE_MAX    8
 #define ROLE_MAX     5
 #define REL_ENTITIES 16 /* relations from here on are between entities */
+#define REL_MAX	     255
+
+/*
+ * Which API an event came from. The program says so, and cannot pose as anything else: by the type
+ * readers tell its events from system calls and from records about the trace.
+ */
+static unsigned int api_of(const struct dft_rec_annot *rec)
+{
+	return rec->code == DFT_TYPE_CPP_APP || rec->code == DFT_TYPE_PYTHON ?
+		       (unsigned int)rec->code :
+		       DFT_TYPE_C_APP;
+}
 
 /* ---- declarations --------------------------------------------------------------------------- */
 
@@ -111,7 +123,7 @@ static int on_relation(struct dft_engine *engine, struct dft_proc *proc,
 	uint64_t subject = rec->value, object = rec->data;
 	struct dft_json json;
 
-	if (rec->code < REL_ENTITIES || !subject || !object)
+	if (rec->code < REL_ENTITIES || rec->code > REL_MAX || !subject || !object)
 		return 0;
 	if (need_entity(engine, proc, subject) || need_entity(engine, proc, object))
 		return -ENOMEM;
@@ -379,7 +391,7 @@ static void write_event(struct dft_engine *engine, struct dft_proc *proc, const 
 	struct dft_event_head head = {
 		.name = event->name.bytes, .name_len = event->name.len,
 		.cat = event->cat.bytes, .cat_len = event->cat.len,
-		.type = (unsigned int)rec->code, .tid = rec->tid, .ts_us = ts, .dur_us = end - ts,
+		.type = api_of(rec), .tid = rec->tid, .ts_us = ts, .dur_us = end - ts,
 	};
 	struct dft_json json;
 
@@ -425,8 +437,7 @@ static int on_event(struct dft_engine *engine, struct dft_proc *proc,
 		/* It began in the parent, which ends it as well. */
 		proc->annots.inherited++;
 	} else if (!err) {
-		if (rec->code < 32)
-			proc->annots.apis |= 1u << rec->code;
+		proc->annots.apis |= 1u << api_of(rec);
 		err = declare_all(engine, proc, &event);
 		if (!err)
 			write_event(engine, proc, &event);
@@ -444,7 +455,7 @@ static void write_custom(struct dft_engine *engine, struct dft_proc *proc,
 	char number[24];
 	struct dft_json json;
 
-	dft_metadata_begin(&json, engine, proc, "CM", (unsigned int)rec->code);
+	dft_metadata_begin(&json, engine, proc, "CM", api_of(rec));
 	dft_json_str(&json, "name", item->key.bytes, item->key.len);
 	if (item->tag == DFT_ITEM_INT) {
 		snprintf(number, sizeof(number), "%lld", (long long)item->number);

@@ -36,6 +36,7 @@ struct dft_tracer {
 	int stopped;            /* what the callback returned */
 	unsigned int names_sent;
 	unsigned int images_seen, declared_sent;
+	bool probes;            /* programs for annotations are loaded */
 	bool one_by_one;        /* no links of many probes in this kernel */
 	struct bpf_program *enter, *exit; /* of the variant that loads */
 };
@@ -81,11 +82,17 @@ static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config
 	knobs->dft_knob_self = (uint32_t)getpid();
 }
 
-/*
- * Opens and loads one variant of the programs; `cast` is the faster one, which kernels before 6.2
- * cannot load. 0 or -errno.
- */
-static int load(struct dft_tracer *tracer, const struct dft_config *cfg, bool cast)
+/* What is loaded, the best first. */
+struct variant {
+	bool cast;   /* direct loads of kernel objects: 6.2 and later */
+	bool probes; /* annotations: bpf_get_attach_cookie(), 5.15 and later */
+};
+
+static const struct variant variants[] = { { true, true }, { false, true }, { false, false } };
+
+/* Opens and loads. 0 or -errno. */
+static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
+		const struct variant *variant)
 {
 	struct dftrace_bpf *skel = dftrace_bpf__open();
 	int err;
@@ -95,10 +102,12 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg, bool ca
 	tracer->skel = skel;
 	set_knobs(skel->rodata, cfg);
 	skel->rodata->dft_knob_no_loop = getenv("DFTRACE_BPF_FALLBACK") != NULL;
-	tracer->enter = cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
-	tracer->exit = cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
+	tracer->enter = variant->cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
+	tracer->exit = variant->cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
 	bpf_program__set_autoload(tracer->enter, true);
 	bpf_program__set_autoload(tracer->exit, true);
+	bpf_program__set_autoload(skel->progs.annot_multi, variant->probes);
+	bpf_program__set_autoload(skel->progs.annot_single, variant->probes);
 	bpf_program__set_expected_attach_type(skel->progs.annot_multi,
 					      (enum bpf_attach_type)DFT_ATTACH_UPROBE_MULTI);
 	err = bpf_map__set_max_entries(skel->maps.ring, cfg->ring_sz);
@@ -107,6 +116,20 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg, bool ca
 	if (err) {
 		dftrace_bpf__destroy(skel);
 		tracer->skel = NULL;
+	}
+	return err;
+}
+
+static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg, size_t first)
+{
+	int err = -ENOTSUP;
+
+	for (size_t i = first; err && i < sizeof(variants) / sizeof(variants[0]); i++) {
+		err = load(tracer, cfg, &variants[i]);
+		tracer->probes = !err && variants[i].probes;
+		if (err)
+			dft_verbose("variant %zu of the programs does not load (%s)", i + 1,
+				    strerror(-err));
 	}
 	return err;
 }
@@ -124,13 +147,8 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	tracer->ctx = ctx;
 	tracer->one_by_one = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	libbpf_set_print(print_libbpf);
-	/* For tests: what an older kernel would get. */
-	err = getenv("DFTRACE_BPF_FALLBACK") ? -ENOTSUP : load(tracer, cfg, true);
-	if (err) {
-		dft_verbose("programs with bpf_rdonly_cast() do not load (%s): using those without",
-			    strerror(-err));
-		err = load(tracer, cfg, false);
-	}
+	/* The second one, for tests: what an older kernel would get. */
+	err = load_any(tracer, cfg, tracer->one_by_one ? 1 : 0);
 	if (err) {
 		dft_probe_explain("loading the BPF programs", err);
 		goto failed;
@@ -472,9 +490,12 @@ static int arm_each(struct dft_tracer *tracer, struct dft_armed *armed, const ch
 int dft_tracer_arm(struct dft_tracer *tracer, const char *path, const struct dft_site *sites,
 		   size_t n, struct dft_armed **out)
 {
-	struct dft_armed *armed = calloc(1, sizeof(*armed));
+	struct dft_armed *armed;
 	int err;
 
+	if (!tracer->probes)
+		return -EOPNOTSUPP;
+	armed = calloc(1, sizeof(*armed));
 	if (!armed)
 		return -ENOMEM;
 	armed->fd = tracer->one_by_one ? -EINVAL : arm_all(tracer, path, sites, n);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parts of the checker share: check.c has the rules of every record and of calls,
+ * check_annot.c those of what a program reports about itself. Each rule looks at c->r.
+ */
+#ifndef DFT_CHECK_PARTS_H
+#define DFT_CHECK_PARTS_H
+
+#include "check.h"
+#include "out.h"
+
+#define SHORT_SZ 96
+
+static inline char *brief(char buf[SHORT_SZ], struct dft_str s)
+{
+	return dft_safe(buf, SHORT_SZ, s);
+}
+
+#define FAULT(c, ...) dft_faults_add(&(c)->faults, (c)->line, __VA_ARGS__)
+
+/* Whether args hold that key with a value of that type, INT or STRING; if not, it is told. */
+bool dft_check_has_arg(struct dft_check *c, const char *record, const char *key,
+		       enum dft_jsonr_type type);
+
+/* args.relations of any event. */
+void dft_check_relations(struct dft_check *c, const struct dft_jsonr_node *rel);
+/* One of a program's own args. */
+void dft_check_app_arg(struct dft_check *c, struct dft_str key, const struct dft_jsonr_node *v);
+/* EH, ET or ER, by the second letter. */
+void dft_check_entity_record(struct dft_check *c, char second);
+void dft_check_cm(struct dft_check *c);
+/* What the end record says of annotations. */
+void dft_check_end_args(struct dft_check *c);
+/* At the end of the file: entities that something relates to, and no record declares. */
+void dft_check_undeclared(struct dft_check *c);
+
+#endif
