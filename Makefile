@@ -98,7 +98,7 @@ $(BUILD)/libdftracer.so: $(BUILD)/$(SONAME)
 SAN      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_DIR  := $(BUILD)/san
 # What needs no kernel side: the unit tests link all of it.
-IMPURE   := main tracer session probe arm
+IMPURE   := main tracer session probe
 PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRACE_SRC)) \
 	    $(filter-out user/read/main.c,$(READ_SRC))
 SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))
@@ -115,9 +115,9 @@ $(SAN_DIR)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -c $< -o $@
 
-$(SAN_LIB): $(SAN_OBJ)
+$(SAN_LIB): $(SAN_OBJ) Makefile # which names the objects
 	rm -f $@
-	ar rcs $@ $^
+	ar rcs $@ $(SAN_OBJ)
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(SAN_LIB)
 	@mkdir -p $(@D)

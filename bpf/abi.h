@@ -268,6 +268,7 @@ enum dft_annot_flag {
 	DFT_ANNOT_FAULT_NAME = 1 << 0, /* could not be read from the program's memory */
 	DFT_ANNOT_FAULT_TEXT = 1 << 1,
 	DFT_ANNOT_FAULT_DATA = 1 << 2,
+	DFT_ANNOT_INHERITED = 1 << 3,  /* an event that began before the process was born */
 };
 
 /*

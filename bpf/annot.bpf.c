@@ -48,7 +48,8 @@ ALWAYS_INLINE void fill(struct dft_rec_annot *rec, const struct dft_task *t, __u
 }
 
 /* The record is built in the ring: a program that is preempted here may meet itself on its CPU. */
-ALWAYS_INLINE int send_long(const struct dft_task *t, __u32 probe, const __u64 *operands)
+ALWAYS_INLINE int send_long(struct task_struct *task, const struct dft_task *t, __u32 probe,
+			    const __u64 *operands)
 {
 	struct dft_rec_annot *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 	__u64 len = operands[5];
@@ -56,6 +57,8 @@ ALWAYS_INLINE int send_long(const struct dft_task *t, __u32 probe, const __u64 *
 	if (!rec)
 		return -1;
 	fill(rec, t, probe, operands);
+	if (probe == DFT_PROBE_EVENT && operands[2] < BPF_CORE_READ(task, group_leader, start_time))
+		rec->flags |= DFT_ANNOT_INHERITED;
 	if (len > DFT_CHUNK_MAX)
 		len = DFT_CHUNK_MAX;
 	bound(len);
@@ -69,15 +72,18 @@ ALWAYS_INLINE int send_long(const struct dft_task *t, __u32 probe, const __u64 *
 	return 0;
 }
 
+/* 0, the flags of what could not be read, or -1. */
 ALWAYS_INLINE int send_short(const struct dft_task *t, __u32 probe, const __u64 *operands)
 {
 	struct dft_rec_annot *rec = bpf_ringbuf_reserve(&ring, DFT_ANNOT_SHORT, 0);
+	int flags;
 
 	if (!rec)
 		return -1;
 	fill(rec, t, probe, operands);
+	flags = rec->flags;
 	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
-	return 0;
+	return flags;
 }
 
 /* Entities and types: once for each process; said to be sent only after it is. */
@@ -85,12 +91,14 @@ ALWAYS_INLINE int send_declaration(const struct dft_task *t, __u32 probe, const 
 {
 	struct dft_declared_key key;
 	__u8 one = 1;
+	int err;
 
 	declared_key(&key, t, probe, operands[2]);
 	if (bpf_map_lookup_elem(&declared, &key))
 		return 0;
-	if (send_short(t, probe, operands))
-		return -1;
+	err = send_short(t, probe, operands);
+	if (err)
+		return err;
 	/* A full map costs a record at each declaration until user space has made room. */
 	bpf_map_update_elem(&declared, &key, &one, BPF_ANY);
 	return 0;
@@ -113,8 +121,8 @@ ALWAYS_INLINE int probe_hit(struct pt_regs *ctx)
 	else if (probe == DFT_PROBE_RELATION)
 		err = send_short(t, probe, operands);
 	else
-		err = send_long(t, probe, operands);
-	if (err)
+		err = send_long(task, t, probe, operands);
+	if (err < 0)
 		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EVENT + probe);
 	return 0;
 }

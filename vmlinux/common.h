@@ -156,6 +156,7 @@ struct task_struct {
 	pid_t tgid;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	u64 start_time; /* CLOCK_MONOTONIC */
 	u64 start_boottime;
 	char comm[16];
 	struct fs_struct *fs;

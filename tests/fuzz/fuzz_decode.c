@@ -24,11 +24,12 @@ struct sink {
 	uint64_t lines;
 };
 
-/* Each line must be one JSON object with a name, and UTF-8. */
+/* Each line must be one JSON object with a name, no key twice, and UTF-8. */
 static int on_output(void *ctx, struct dft_proc *proc, bool last)
 {
 	struct sink *sink = ctx;
 	const char *at = proc->lines.data, *end = at + proc->lines.len;
+	struct dft_str key;
 
 	(void)last;
 	while (at && at < end) {
@@ -37,6 +38,7 @@ static int on_output(void *ctx, struct dft_proc *proc, bool last)
 		must(stop != NULL);
 		must(dft_jsonr_parse(&sink->reader, at, (size_t)(stop - at)) == 0);
 		must(dft_jsonr_get(&sink->reader, dft_jsonr_root(&sink->reader), "name") != NULL);
+		must(dft_jsonr_find_dup(&sink->reader, &key) == 0);
 		sink->lines++;
 		at = stop + 1;
 	}
@@ -55,21 +57,49 @@ static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
 	out->cwd = pid & 2 ? strdup("/cwd") : NULL;
 }
 
+/* Depends on the file only: found before its process began to run it, or later, or not at all. */
+static void on_image(void *ctx, const struct dft_rec_image *rec, const char *path,
+		     struct dft_image_found *out)
+{
+	(void)ctx;
+	must(!path || strlen(path) <= 2 * DFT_PATH_MAX);
+	switch (rec->key.ino & 3) {
+	case 0:
+		out->state = DFT_IMAGE_PLAIN;
+		break;
+	case 1:
+		out->state = DFT_IMAGE_FAILED;
+		out->why = "why \"not\"";
+		break;
+	default:
+		out->state = DFT_IMAGE_ARMED;
+		out->armed_ns = rec->ts_ns + rec->key.size - rec->key.dev;
+	}
+}
+
+static uint32_t pid_of(const uint8_t *rec, size_t size)
+{
+	/* Those of probes have their lengths before it. */
+	size_t at = rec[0] >= DFT_REC_EVENT && rec[0] <= DFT_REC_RELATION ? 8 : 4;
+	uint32_t pid = 0;
+
+	if (size >= at + sizeof(pid))
+		memcpy(&pid, rec + at, sizeof(pid));
+	return pid;
+}
+
 static int session_step(struct dft_engine *engine, const uint8_t *rec, size_t size)
 {
 	struct dft_tally_key key = { 0 };
 	struct dft_tally value = { .calls = 1, .bytes = 2, .dur_ns = 3, .first_ns = 4 };
-	uint32_t pid = 0;
 
-	if (size >= 8)
-		memcpy(&pid, rec + 4, sizeof(pid));
 	switch (rec[size - 1]) {
 	case 0xf0:
 		return dft_engine_flush(engine);
 	case 0xf1:
 		return dft_engine_reap(engine);
 	case 0xf2:
-		return dft_engine_gone(engine, pid, 1000);
+		return dft_engine_gone(engine, pid_of(rec, size), 1000);
 	case 0xf3:
 		memcpy(&key, rec, size < sizeof(key) ? size : sizeof(key));
 		return dft_engine_tally(engine, &key, &value);
@@ -106,13 +136,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static char *include[] = { "/data" }, *exclude[] = { "/data/tmp" };
 	struct dft_config cfg = { .follow = true, .args = true, .ring_sz = 4096 };
 	struct sink sink = { .lines = 0 };
-	struct dft_engine_ops ops = { .ctx = &sink, .output = on_output, .describe = on_describe };
+	struct dft_engine_ops ops = {
+		.ctx = &sink, .output = on_output, .describe = on_describe, .image = on_image,
+	};
 	struct dft_engine engine;
 
 	if (!size)
 		return 0;
 	cfg.args = !(data[0] & 1);
 	cfg.precise = data[0] & 2;
+	if (data[0] & 8)
+		ops.image = NULL;
 	if (data[0] & 4) {
 		cfg.include = (struct dft_strv){ include, 1 };
 		cfg.exclude = (struct dft_strv){ exclude, 1 };

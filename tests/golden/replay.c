@@ -29,6 +29,7 @@ enum step {
 	STEP_RETIRE = 9,
 	STEP_FLUSH = 10,
 	STEP_UNCOUNTED = 11,
+	STEP_FOUND = 12,
 };
 
 struct chunk {
@@ -38,6 +39,19 @@ struct chunk {
 struct described {
 	uint32_t pid;
 	uint32_t len[3]; /* program, cmd, cwd; UINT32_MAX = not known */
+};
+
+/* What looking at a file finds; `why` follows. Others have no probes. */
+struct found {
+	uint64_t ino, armed_ns;
+	uint32_t state, pad;
+};
+
+/* The decoder asked what is in a file. */
+struct looked {
+	uint32_t pid;
+	uint64_t ino;
+	char *path; /* or NULL */
 };
 
 struct output {
@@ -59,6 +73,10 @@ struct replay {
 	size_t noutputs;
 	uint64_t excluded[64];
 	size_t nexcluded;
+	struct found *found[64];
+	size_t nfound;
+	struct looked looked[64];
+	size_t nlooked;
 };
 
 static void die(const char *what)
@@ -140,6 +158,30 @@ static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
 	}
 }
 
+static void on_image(void *ctx, const struct dft_rec_image *rec, const char *path,
+		     struct dft_image_found *out)
+{
+	struct replay *r = ctx;
+	struct looked *looked;
+
+	if (r->nlooked == 64)
+		die("too many images");
+	looked = &r->looked[r->nlooked++];
+	looked->pid = rec->pid;
+	looked->ino = rec->key.ino;
+	looked->path = path ? copy(path, strlen(path)) : NULL;
+	for (size_t i = 0; i < r->nfound; i++) {
+		const struct found *found = r->found[i];
+
+		if (found->ino != rec->key.ino)
+			continue;
+		out->state = found->state;
+		out->armed_ns = found->armed_ns;
+		out->why = (const char *)(found + 1);
+		return;
+	}
+}
+
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 static void add_prefix(struct dft_strv *list, const char *prefix)
@@ -175,6 +217,7 @@ static void need_engine(struct replay *r)
 {
 	struct dft_engine_ops ops = {
 		.ctx = r, .output = on_output, .exclude = on_exclude, .describe = on_describe,
+		.image = on_image,
 	};
 
 	if (r->running)
@@ -223,6 +266,11 @@ static bool set_scene(struct replay *r, uint32_t kind, const void *data, size_t 
 		if (r->ndescribed == 64)
 			die("too many processes described");
 		r->described[r->ndescribed++] = (struct described *)copy(data, size);
+		return true;
+	case STEP_FOUND:
+		if (r->nfound == 64 || size < sizeof(struct found))
+			die("too many files found out about");
+		r->found[r->nfound++] = (struct found *)copy(data, size);
 		return true;
 	}
 	return false;
@@ -294,6 +342,25 @@ static int by_birth(const void *a, const void *b)
 	return 0;
 }
 
+/* As JSON; paths in the cases need no escaping. */
+static void print_looked(const struct replay *r)
+{
+	if (!r->nlooked)
+		return;
+	printf(",\"images\":[");
+	for (size_t i = 0; i < r->nlooked; i++) {
+		const struct looked *l = &r->looked[i];
+
+		printf("%s{\"pid\":%" PRIu32 ",\"ino\":%" PRIu64 ",\"path\":", i ? "," : "", l->pid,
+		       l->ino);
+		if (l->path)
+			printf("\"%s\"}", l->path);
+		else
+			printf("null}");
+	}
+	printf("]");
+}
+
 static void print_all(struct replay *r)
 {
 	qsort(r->outputs, r->noutputs, sizeof(r->outputs[0]), by_birth);
@@ -307,7 +374,9 @@ static void print_all(struct replay *r)
 	       r->engine.events, r->engine.processes, r->engine.lost, r->engine.bad_records);
 	for (size_t i = 0; i < r->nexcluded; i++)
 		printf("%s%" PRIu64, i ? "," : "", r->excluded[i]);
-	printf("]}\n");
+	printf("]");
+	print_looked(r);
+	printf("}\n");
 }
 
 static void free_all(struct replay *r)
@@ -321,6 +390,10 @@ static void free_all(struct replay *r)
 	}
 	for (size_t i = 0; i < r->ndescribed; i++)
 		free(r->described[i]);
+	for (size_t i = 0; i < r->nfound; i++)
+		free(r->found[i]);
+	for (size_t i = 0; i < r->nlooked; i++)
+		free(r->looked[i].path);
 	for (size_t l = 0; l < 2; l++) {
 		for (size_t i = 0; i < lists[l]->n; i++)
 			free(lists[l]->v[i]);

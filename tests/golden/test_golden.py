@@ -6,7 +6,8 @@ Each case is a pair: NAME.rec, what the kernel side sent, written by hand in the
 below, and NAME.jsonl, the lines expected, written by hand from docs/trace-format.md. They are
 compared byte for byte and as parsed JSON. Apart from that, the expected lines themselves are held
 against rules written here anew: every hash is the MD5 rule over its name, every hash that is used
-has been introduced, ids count from 1.
+has been introduced, ids count from 1. Last come cases that are made here, since they are many of a
+kind.
 
     test_golden.py [NAME...]              run (those whose names contain NAME)
     test_golden.py --assemble REC OUT     write the steps of a case as the replay program reads them
@@ -24,17 +25,35 @@ start=5000 unless given. Times are in nanoseconds.
     name ID CLASS S [flags=F|F] [ino=] [dev=] [magic=]
     text CALL S [slot=2] [base=ID]
     call CALL ts= [dur=] ret= [name=ID] [cls=CLASS] [flags=F|F] [v=VALUE,-,VALUE]
-    raw HEX...                                               any bytes as a record
+    raw HEX|S...                                             any bytes as a record
     tally KIND [nr=CALL|N] [cls=CLASS] [self] [flagged] [ino=] calls= [errors= bytes= dur= first=]
     reap | gone PID NOW | retire NOW | flush | uncounted N
 
 CALL is a system call of bpf/syscalls.def. v= gives the values of its line in order, - for one that
 is not there.
+
+Annotations. The items of a stream are collected under the address of its buffer, data=, 0x1000 unless
+given, until an event or metadata sends them: what is too long for one chunk in parts before it.
+
+    item int|float|str KEY VALUE [mt=N] | item rel RELATION ID | item dur NS
+    item name|cat S | item bytes HEX...
+    event NAME CAT start= ts= [cut=N] [before=N] [lose=N,N]  cut: size of its chunks
+    part NAME CAT start= ts= [take=N] [before=N] [lose] [left]
+    metadata KEY form=cm|app|used ts= [cut=N] [before=N] [lose=N,N]
+    entity TYPE URI ID store= ts= | entity_type TYPE TEXT role= ts= | relation RELATION ID ID ts=
+    image NAMEID ino= ts=                                    a record
+    found INO plain|armed|failed [armed=NS] [why=S]          what looking at that file finds
+
+lose= has the numbers of the chunks that never come, from 0; `left` ends what is known of its region.
+All of them take data=, pid=, tid=, api=c|cpp|python|N and flags=fault_name|fault_text|fault_data|inherited (then
+the string or chunk is not there). Of names 127 and of texts 255 bytes are sent. In expected lines @c*N@
+stands for N times c.
 """
 import hashlib
 import json
 import os
 import platform
+import random
 import re
 import struct
 import subprocess
@@ -47,7 +66,7 @@ ROOT = HERE.parent.parent
 REPLAY = Path(os.environ.get("DFT_BUILD", ROOT / "build")) / "tests/golden/replay"
 
 STEP = {name: i + 1 for i, name in enumerate(
-    "host offset config describe record tally reap gone retire flush uncounted".split())}
+    "host offset config describe record tally reap gone retire flush uncounted found".split())}
 CLASS = {name: i for i, name in enumerate(
     "none file dir block link socket pipe tty chardev anon pseudo excluded".split())}
 CALL_FLAG = {name: 1 << i for i, name in enumerate(
@@ -56,8 +75,22 @@ CALL_FLAG = {name: 1 << i for i, name in enumerate(
 NAME_FLAG = {"truncated": 1, "unreachable": 2, "floating": 4}
 TALLY = {name: i + 1 for i, name in enumerate(
     "lost filtered undecoded unknown compat record".split())}
-RECORD = {name: i + 1 for i, name in enumerate("call text name proc fork exec exit".split())}
+RECORD = {name: i + 1 for i, name in enumerate(
+    "call text name proc fork exec exit event part metadata entity entity_type relation "
+    "image".split())}
 TALLY_SELF, TALLY_FLAGGED = 0x8000, 0x4000
+
+
+# include/dftracer/wire.h and bpf/abi.h
+ITEM = {name: i + 1 for i, name in enumerate("int str float rel dur name cat".split())}
+REL = {"used": 0, "generated": 1, "invalidated": 2, "updated": 3, "derived_from": 16,
+       "revision_of": 17, "contains": 18, "part_of": 19}
+FORM = {"cm": 0, "app": 1, "used": 2}
+API = {"c": 2, "python": 6, "cpp": 9}
+FOUND = {"plain": 0, "armed": 1, "failed": 2}
+ANNOT_FLAG = {"fault_name": 1, "fault_text": 2, "fault_data": 4, "inherited": 8}
+NAME_ROOM, TEXT_ROOM, CHUNK_ROOM = 128, 256, 448
+REST = b"\xa5"  # what is in a record behind a string: never to be read
 
 
 class Bad(Exception):
@@ -143,10 +176,98 @@ def comm(keys):
     return keys.get("comm", b"").ljust(16, b"\0")
 
 
+def u64(text, names=()):
+    return names[text] if text in names else int(text, 0) & (1 << 64) - 1
+
+
+def item_bytes(kind, words, mt):
+    """An item as wire.h has it."""
+    string = lambda s: struct.pack("=I", len(s)) + s  # noqa: E731
+    if kind == "bytes":
+        return bytes.fromhex("".join(words))
+    head = bytes([ITEM[kind]])
+    if kind in ("int", "str", "float"):
+        value = {"int": lambda v: struct.pack("=q", int(v, 0)), "str": string,
+                 "float": lambda v: struct.pack("=d", float(v))}[kind](words[1])
+        return head + bytes([mt]) + string(words[0]) + value
+    if kind == "rel":
+        return head + struct.pack("=BQ", u64(words[0], REL), int(words[1], 16))
+    return head + (struct.pack("=Q", u64(words[0])) if kind == "dur" else string(words[0]))
+
+
+class Annotations:
+    """The records of probes; `emit` takes each."""
+
+    def __init__(self, emit):
+        self.emit = emit
+        self.streams = {}  # address -> bytes
+        self.before = {}   # address -> bytes sent in parts
+        self.lines = {"item": self.item, "part": self.part, "event": self.whole,
+                      "metadata": self.whole, "entity": self.declaration,
+                      "entity_type": self.declaration, "relation": self.relation}
+
+    def hit(self, what, num, name=b"", text=b"", value=0, code=0, data=0, chunk=None):
+        """A record; a chunk of None: the short form."""
+        flags = bits(num.get("flags"), ANNOT_FLAG)
+        name = b"" if flags & 1 else name[:NAME_ROOM - 1]
+        text = b"" if flags & 2 else text[:TEXT_ROOM - 1]
+        sent = b"" if flags & 4 or chunk is None else chunk
+        pid = int(num.get("pid", "100"))
+        self.emit(struct.pack("=BBHHHIIQQQQ", RECORD[what], flags, len(name), len(text), len(sent), pid,
+                              int(num.get("tid", pid)), u64(num["ts"]), value, code, data)
+                  + name.ljust(NAME_ROOM, REST) + text.ljust(TEXT_ROOM, REST)
+                  + (b"" if chunk is None else sent.ljust(CHUNK_ROOM, REST)))
+
+    def item(self, _, words, num):
+        at = u64(num.get("data", "0x1000"))
+        self.streams[at] = self.streams.get(at, b"") + item_bytes(words[0], words[1:],
+                                                                  int(num.get("mt", "0")))
+
+    def chunk(self, what, words, num, take, lost):
+        """Takes bytes off the stream and sends them, unless they get lost."""
+        at = u64(num.get("data", "0x1000"))
+        stream, sent = self.streams.get(at, b""), self.before.get(at, 0)
+        if what == "part" and "left" not in words:
+            self.streams[at], self.before[at] = stream[take:], sent + len(stream[:take])
+        else:
+            self.streams.pop(at, None)
+            self.before.pop(at, None)
+        if lost:
+            return
+        value = u64(num["form"], FORM) if "form" in num else u64(num["start"])
+        self.hit(what, num, words[0], words[1] if len(words) > 1 else b"", value,
+                 u64(num.get("api", "c"), API), at,
+                 struct.pack("=I", u64(num.get("before", str(sent)))) + stream[:take])
+
+    def part(self, what, words, num):
+        lost = "lose" in words
+        self.chunk(what, words, num, u64(num.get("take", str(CHUNK_ROOM - 4))), lost)
+
+    def whole(self, what, words, num):
+        at = u64(num.get("data", "0x1000"))
+        cut = u64(num.get("cut", str(CHUNK_ROOM - 4)))
+        lose = num.get("lose", "").split(",")
+        number = 0
+        while len(self.streams.get(at, b"")) > cut:
+            self.chunk("part", words, num, cut, str(number) in lose)
+            number += 1
+        self.chunk(what, words, num, cut, str(number) in lose)
+
+    def declaration(self, what, words, num):
+        entity = what == "entity"
+        self.hit(what, num, words[0], words[1],
+                 int(words[2], 16) if entity else u64(num.get("hash", "1")),
+                 u64(num["store" if entity else "role"]))
+
+    def relation(self, what, words, num):
+        self.hit(what, num, value=int(words[1], 16), code=u64(words[0], REL), data=int(words[2], 16))
+
+
 class Assembler:
     def __init__(self):
         self.steps = []   # (kind, payload)
         self.only = None
+        self.annotations = Annotations(self.record)
 
     def step(self, kind, payload=b""):
         self.steps.append((STEP[kind], payload))
@@ -199,8 +320,16 @@ class Assembler:
                                     call_number(words[0]), n("base")) + text)
         elif what == "call":
             self.call(words[0], num, n, pid, tid)
+        elif what in self.annotations.lines:
+            self.annotations.lines[what](what, words, num)
+        elif what == "image":
+            self.record(struct.pack("=B3xIQQQQII", RECORD["image"], pid, n("ts"), int(words[0]),
+                                    n("ino"), n("size"), n("dev"), n("gen")))
+        elif what == "found":
+            self.step("found", struct.pack("=QQII", int(words[0]), n("armed"), FOUND[words[1]], 0)
+                      + keys.get("why", b""))
         elif what == "raw":
-            self.record(bytes.fromhex("".join(words)))
+            self.record(b"".join(w if isinstance(w, bytes) else bytes.fromhex(w) for w in words))
         elif what == "tally":
             nr = call_number(num.get("nr", "0"))
             nr |= (TALLY_SELF if "self" in words else 0) | (TALLY_FLAGGED if "flagged" in words else 0)
@@ -266,27 +395,46 @@ HASH_KEYS = ("hhash", "fhash", "other_fhash", "newpath_hash", "target_hash", "pa
              "cmd_hash", "exec_hash", "cwd")
 
 
+def entity_fault(rec, entities):
+    """Ids used and not introduced; those introduced, and types, twice. `entities`: of one process."""
+    args = rec["args"]
+    if rec["ph"] == 4 and rec["name"] in ("EH", "ET"):
+        key = args["id"] if rec["name"] == "EH" else ("type", args["type"])
+        late = args.get("late", 0)
+        if key in entities and (late or not entities[key]):
+            return f"{key} twice"
+        entities[key] = late
+    used = [i for ids in args.get("relations", {}).values() for i in ids]
+    for key in used + ([args["subject"], args["object"]] if rec["name"] == "ER" else []):
+        if key not in entities:
+            return f"{key} was not introduced"
+    return None
+
+
 def check_expected(lines):
     """Faults of hand-written lines that no comparison with the program would show."""
     known = {}   # pid -> {hash}
+    entities = {}
     last_id = {}
     for number, line in enumerate(lines):
         rec = json.loads(line)
         if "totals" in rec or "incomplete" in rec:
             continue
         pid, args = rec["pid"], rec.get("args", {})
-        if rec["name"] == "HH":
-            known[pid] = set()
-            last_id[pid] = 0
+        if rec["name"] == "HH" and rec["ph"] == 4:
+            known[pid], entities[pid], last_id[pid] = set(), {}, 0
         where = f"expected line {number + 1}"
-        if rec["name"] in ("HH", "FH", "SH"):
+        if rec["name"] in ("HH", "FH", "SH") and rec["ph"] == 4:
             raw = bytes.fromhex(args["raw"]) if "raw" in args else args["name"].encode()
             if args["value"] != rule_hash(raw):
                 return f"{where}: {args['value']} is not the hash of its name ({rule_hash(raw)})"
             known[pid].add(args["value"])
-        for key in HASH_KEYS:
+        for key in HASH_KEYS if rec["cat"] in ("dftracer", "POSIX") else ("hhash",):
             if key in args and args[key] not in known[pid]:
                 return f"{where}: {key} {args[key]} was not introduced"
+        wrong = entity_fault(rec, entities[pid])
+        if wrong:
+            return f"{where}: {wrong}"
         if "id" in rec:
             if rec["id"] != last_id[pid] + 1:
                 return f"{where}: id {rec['id']} after {last_id[pid]}"
@@ -310,23 +458,33 @@ def version():
     return re.search(r'DFT_VERSION "([^"]+)"', (ROOT / "user/lib/version.h").read_text()).group(1)
 
 
-def run_case(rec):
-    """The verdict, and why."""
-    case = assemble(rec)
-    if case.only and case.only != platform.machine():
-        return "skip", f"arch: only for {case.only}"
-    want = (rec.with_suffix(".jsonl").read_text().replace("@VERSION@", version())).splitlines()
-    wrong = check_expected(want)
-    if wrong:
-        return "not ok", wrong
+def replay(case):
+    """The lines that the steps become."""
     with tempfile.NamedTemporaryFile(prefix="dft-golden-") as steps:
         steps.write(case.binary())
         steps.flush()
         env = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
         run = subprocess.run([REPLAY, steps.name], capture_output=True, env=env, check=False)
     if run.returncode:
-        return "not ok", f"replay ended with {run.returncode}: {run.stderr.decode(errors='replace')}"
-    text = run.stdout.decode()
+        raise Bad(f"replay ended with {run.returncode}: {run.stderr.decode(errors='replace')}")
+    return run.stdout.decode()
+
+
+def expected(path):
+    text = path.read_text().replace("@VERSION@", version())
+    return re.sub(r"@(.)\*(\d+)@", lambda m: m[1] * int(m[2]), text).splitlines()
+
+
+def run_case(rec):
+    """The verdict, and why."""
+    case = assemble(rec)
+    if case.only and case.only != platform.machine():
+        return "skip", f"arch: only for {case.only}"
+    want = expected(rec.with_suffix(".jsonl"))
+    wrong = check_expected(want)
+    if wrong:
+        return "not ok", wrong
+    text = replay(case)
     got = text.splitlines()
     if "DFT_GOLDEN_OUT" in os.environ:  # to look at what came
         Path(os.environ["DFT_GOLDEN_OUT"], rec.stem + ".jsonl").write_text(
@@ -340,6 +498,144 @@ def run_case(rec):
     return "ok", None
 
 
+# ---- cases of a kind -------------------------------------------------------------------------
+
+SCENE = """host node01
+offset 1000000000000
+proc ppid=1 ts=1000 comm="job"
+"""
+
+
+def lines_of(script):
+    """What the steps become, as [record]."""
+    case = Assembler()
+    for line in script.splitlines():
+        case.line(line)
+    return [json.loads(line) for line in replay(case).splitlines()]
+
+
+def cut_anywhere():
+    """An item may lie across chunks in any way: the event is the same."""
+    items = ["int key 258", 'str "k\\"" "value"', "float f 0.1", "rel used ab", "rel updated ab",
+             'str "" ""', "dur 5000", 'name "the name"', 'cat "the category"', "int key -1"]
+    items = [re.sub(r"\b(key|f)\b", r'"\1"', item, count=1) for item in items]
+    stream = Assembler()
+    for item in items:
+        stream.line("item " + item)
+    size = len(stream.annotations.streams[0x1000])
+    script = SCENE
+    for at in range(1, size):
+        script += "".join(f"item {item}\n" for item in items)
+        script += f'part "n" "c" start={at * 1000} ts=9 take={at}\n'
+        script += f'event "n" "c" start={at * 1000} ts=9\n'
+        script += "".join(f"item {item}\n" for item in items)
+        script += f'event "n" "c" start={at * 1000} ts=9 cut={at}\n'
+    got = [r for r in lines_of(script + "exit ts=10 status=0\nreap\n") if r.get("type") == 2]
+    want = {"key": -1, 'k"': "value", "f": 0.1, "": "",
+            "relations": {"used": ["00000000000000ab"], "updated": ["00000000000000ab"]}}
+    for n, rec in enumerate(got):
+        told = rec["name"], rec["cat"], rec["dur"], list(rec["args"].items())[1:]
+        if told != ("the name", "the category", 5, list(want.items())):
+            return f"cut at byte {n // 2 + 1} of {size}: {told}"
+    return None if len(got) == 2 * (size - 1) else f"{len(got)} events"
+
+
+def never_ended():
+    """Memory is bounded, and each region that was left is counted; the newest can go on."""
+    script = SCENE
+    for n in range(2000):
+        script += f'item data={n + 1} int "n" {n}\npart "n" "c" start=2000 ts=9 data={n + 1}\n'
+    script += 'item data=2000 int "last" 1\nevent "n" "c" start=2000 ts=9 data=2000\n'
+    event, end = lines_of(script + "exit ts=10 status=0\nreap\n")[-3:-1]
+    if list(event["args"].items())[1:] != [("n", 1999), ("last", 1)]:
+        return f"the newest is {event}"
+    return None if end["args"].get("annotations") == {"unended": 1999} else f"the end is {end}"
+
+
+def random_region(rng, start, lossy):
+    """[lines that send it], what its event's args must be or None, whether it is left."""
+    data = rng.randrange(1, 9) * 4096
+    items, lines = [], []
+    for _ in range(rng.randrange(1, 9)):
+        key = rng.choice("abcd")
+        value = rng.choice([rng.randrange(-1 << 63, 1 << 63), rng.random(), "x" * rng.randrange(60)])
+        kind = {int: "int", float: "float", str: "str"}[type(value)]
+        shown = f'"{value}"' if kind == "str" else repr(value)
+        items.append((len(item_bytes(kind, [key.encode(), value.encode() if kind == "str" else shown],
+                                     0)), key, value))
+        lines.append(f'item data={data} {kind} "{key}" {shown}')
+    total = sum(size for size, _, _ in items)
+    lines, at, kept, whole, sent = ["\n".join(lines)], 0, 0, True, False
+    while at < total:
+        take = rng.randrange(1, 80)
+        what = "event" if at + take >= total else "part"
+        lost = lossy and rng.random() < 0.2
+        if what == "event" and lost:  # a lost event cannot be said in one word
+            lines.append(f'event "{start}" "c" start={start} ts={start} data={data} lose=0')
+            return lines, data, None, sent
+        lines.append(f'{what} "{start}" "c" start={start} ts={start} data={data} take={take}'
+                     + (" lose" if lost else ""))
+        sent = sent or what == "part" and not lost
+        whole = whole and not lost
+        at += take
+        kept = min(at, total) if whole else kept
+    args = {}
+    for size, key, value in items:
+        kept -= size
+        if kept >= 0:
+            args[key] = value
+    return lines, data, args if whole else {**args, "args_lost": 1}, False
+
+
+def in_any_order(lossy):
+    """Threads at once, each chunk where it belongs; `lossy`: some do not come."""
+    rng = random.Random(1 + lossy)
+    for _ in range(10):
+        script, want, open_at, left, start = SCENE, {}, {}, 0, 2000
+        while start < 300000 or open_at:
+            if start < 300000 and len(open_at) < 8:
+                start += 1000
+                lines, data, args, is_left = random_region(rng, start, lossy)
+                if data not in open_at:
+                    open_at[data] = lines
+                    left += is_left
+                    if args is not None:
+                        want[str(start)] = args
+            data = rng.choice(list(open_at))
+            script += open_at[data].pop(0) + "\n"
+            if not open_at[data]:
+                del open_at[data]
+        got = lines_of(script + "exit ts=10 status=0\nreap\n")
+        for rec in got:
+            if rec.get("cat") != "c":
+                continue
+            args = want.pop(rec["name"])
+            if list(rec["args"].items())[1:] != list(args.items()):
+                return f"region {rec['name']}: {rec['args']} instead of {args}"
+        counts = got[-2]["args"].get("annotations", {})
+        if want or counts != ({"unended": left} if left else {}):
+            return f"missing {list(want)}, {left} left, and the end says {counts}"
+    return None
+
+
+MADE = {"annot_cut_anywhere": cut_anywhere, "annot_never_ended": never_ended,
+        "annot_in_any_order": lambda: in_any_order(False),
+        "annot_lossy": lambda: in_any_order(True)}
+
+
+def verdict_of(run, *args):
+    """(verdict, why); a case that cannot be run has failed."""
+    try:
+        return run(*args)
+    except (Bad, ValueError, KeyError, IndexError, OSError) as e:
+        return "not ok", f"{type(e).__name__}: {e}"
+
+
+def run_made(case):
+    why = case()
+    return ("not ok", why) if why else ("ok", None)
+
+
 def main(argv):
     if argv and argv[0] == "--assemble":
         Path(argv[2]).write_bytes(assemble(Path(argv[1])).binary())
@@ -347,14 +643,13 @@ def main(argv):
     if argv and argv[0] == "--corpus":
         Path(argv[2], Path(argv[1]).stem).write_bytes(assemble(Path(argv[1])).fuzz_input())
         return 0
-    cases = [p for p in sorted(HERE.glob("*.rec")) if not argv or any(a in p.stem for a in argv)]
+    cases = [(p.stem, run_case, p) for p in sorted(HERE.glob("*.rec"))]
+    cases += [(name, run_made, case) for name, case in MADE.items()]
+    cases = [c for c in cases if not argv or any(a in c[0] for a in argv)]
     failed = False
-    for rec in cases:
-        try:
-            verdict, why = run_case(rec)
-        except (Bad, ValueError, KeyError, OSError) as e:
-            verdict, why = "not ok", f"{type(e).__name__}: {e}"
-        print(f"{verdict} {rec.stem}" + (f": {why}" if why else ""), flush=True)
+    for name, run, case in cases:
+        verdict, why = verdict_of(run, case)
+        print(f"{verdict} {name}" + (f": {why}" if why else ""), flush=True)
         failed = failed or verdict == "not ok"
     for orphan in sorted(HERE.glob("*.jsonl")):
         if not orphan.with_suffix(".rec").exists():

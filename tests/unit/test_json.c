@@ -281,6 +281,164 @@ static void commas_and_nesting(void **state)
 	dft_buf_free(&buf);
 }
 
+/* The text that a number becomes. */
+static void number_text(double value, char *out, size_t size)
+{
+	struct dft_buf buf = DFT_BUF_INIT;
+	struct dft_json json = { .buf = &buf };
+
+	dft_json_f64(&json, NULL, value);
+	assert_false(buf.failed);
+	assert_true(buf.len < size);
+	memcpy(out, buf.data, buf.len);
+	out[buf.len] = '\0';
+	dft_buf_free(&buf);
+}
+
+static const char *digits_of(const char *at)
+{
+	const char *from = at;
+
+	while (*at >= '0' && *at <= '9')
+		at++;
+	assert_true(at > from);
+	return at;
+}
+
+/* RFC 8259, section 6. */
+static void is_json_number(const char *text)
+{
+	const char *at = text + (*text == '-');
+
+	at = *at == '0' ? at + 1 : digits_of(at);
+	if (*at == '.')
+		at = digits_of(at + 1);
+	if (*at == 'e' || *at == 'E') {
+		at++;
+		at = digits_of(at + (*at == '+' || *at == '-'));
+	}
+	assert_int_equal(*at, '\0');
+}
+
+static uint64_t bits_of(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* A JSON number that reads as the very same double. */
+static void check_number(double value)
+{
+	char text[64];
+
+	number_text(value, text, sizeof(text));
+	is_json_number(text);
+	assert_true(bits_of(strtod(text, NULL)) == bits_of(value));
+	assert_true(strlen(text) <= 24);
+}
+
+static void floats_by_hand(void **state)
+{
+	static const struct {
+		double in;
+		const char *out;
+	} cases[] = {
+		{ 0.1, "0.1" },
+		{ -0.1, "-0.1" },
+		{ 0.1 + 0.2, "0.30000000000000004" },
+		{ 1.0 / 3, "0.3333333333333333" },
+		{ 123456.789, "123456.789" },
+		{ 1e300, "1e+300" },
+		{ 1.5e-7, "1.5e-07" },
+		{ 1.7976931348623157e308, "1.7976931348623157e+308" },
+		{ 2.2250738585072014e-308, "2.2250738585072014e-308" },
+		/* no integer: a reader would lose the sign */
+		{ -0.0, "-0.0" },
+		/* not finite: no numbers in JSON */
+		{ __builtin_nan(""), "\"nan\"" },
+		{ -__builtin_nan(""), "\"nan\"" },
+		{ __builtin_inf(), "\"inf\"" },
+		{ -__builtin_inf(), "\"-inf\"" },
+	};
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		number_text(cases[i].in, text, sizeof(text));
+		assert_string_equal(text, cases[i].out);
+	}
+	for (double whole = 1; whole < 1e22; whole *= 7) {
+		check_number(whole);
+		check_number(-whole);
+	}
+	check_number(0);
+	check_number(5e-324);
+	check_number(9007199254740993.0);
+}
+
+static void floats_at_random(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		uint64_t bits = (uint64_t)random_u32() << 32 | random_u32();
+		double value;
+
+		if (i & 1) /* few digits */
+			value = (double)(int32_t)random_u32() / 1000;
+		else
+			memcpy(&value, &bits, sizeof(value));
+		if (value - value == 0) /* finite */
+			check_number(value);
+	}
+}
+
+/* Few digits stay few. */
+static void floats_are_short(void **state)
+{
+	char text[64], want[64];
+
+	(void)state;
+	for (int i = 1; i < 10000; i += 7) {
+		snprintf(want, sizeof(want), "%d.%03d5", i, i % 1000);
+		number_text(strtod(want, NULL), text, sizeof(text));
+		assert_string_equal(text, want);
+	}
+}
+
+static void keys_of_any_bytes(void **state)
+{
+	struct dft_buf buf = DFT_BUF_INIT, key = DFT_BUF_INIT;
+	struct dft_json json = { .buf = &buf }, quoted = { .buf = &key };
+	const char *want = "{\"a\\\"\\u0000\\n\xef\xbf\xbd\":1,\"\":\"x\","
+			   "\"a\\\"\\u0000\\n\xef\xbf\xbd\":[2,3],\"b\":0.5,\"\":{\"\":true}}";
+
+	(void)state;
+	assert_false(dft_json_str(&quoted, NULL, "a\"\0\n\xff", 5));
+	dft_json_object(&json, NULL);
+	dft_json_quoted_key(&json, key.data, key.len);
+	dft_json_i64(&json, NULL, 1);
+	dft_json_quoted_key(&json, "\"\"", 2);
+	dft_json_cstr(&json, NULL, "x");
+	dft_json_quoted_key(&json, key.data, key.len);
+	dft_json_array(&json, NULL);
+	dft_json_i64(&json, NULL, 2);
+	dft_json_i64(&json, NULL, 3);
+	dft_json_array_end(&json);
+	dft_json_f64(&json, "b", 0.5);
+	dft_json_quoted_key(&json, "\"\"", 2);
+	dft_json_object(&json, NULL);
+	dft_json_quoted_key(&json, "\"\"", 2);
+	dft_json_bool(&json, NULL, true);
+	dft_json_object_end(&json);
+	dft_json_object_end(&json);
+	assert_int_equal(buf.len, strlen(want));
+	assert_memory_equal(buf.data, want, buf.len);
+	dft_buf_free(&buf);
+	dft_buf_free(&key);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +446,10 @@ int main(void)
 		cmocka_unit_test(strings_at_random),
 		cmocka_unit_test(every_pair_of_bytes),
 		cmocka_unit_test(commas_and_nesting),
+		cmocka_unit_test(floats_by_hand),
+		cmocka_unit_test(floats_at_random),
+		cmocka_unit_test(floats_are_short),
+		cmocka_unit_test(keys_of_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

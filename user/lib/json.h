@@ -21,7 +21,7 @@ void dft_json_array_end(struct dft_json *json);
 void dft_json_u64(struct dft_json *json, const char *key, uint64_t value);
 void dft_json_i64(struct dft_json *json, const char *key, int64_t value);
 void dft_json_bool(struct dft_json *json, const char *key, bool value);
-/* The shortest decimal number that reads back as the same; what is no number, as a string. */
+/* A short decimal number that reads back as the same, and as no integer; not finite: a string. */
 void dft_json_f64(struct dft_json *json, const char *key, double value);
 /*
  * A key of any bytes, already as a JSON string with its quotes (see dft_json_str() at the top

@@ -70,19 +70,6 @@ static void write_entity(struct dft_engine *engine, struct dft_proc *proc, uint6
 	dft_metadata_end(&json);
 }
 
-static int on_entity(struct dft_engine *engine, struct dft_proc *proc,
-		     const struct dft_rec_annot *rec)
-{
-	struct dft_map *entities = &proc->annots.entities;
-
-	if (!rec->value || dft_map_get(entities, rec->value) == DFT_DECLARED)
-		return 0; /* the first one stands */
-	if (dft_map_put(entities, rec->value, DFT_DECLARED))
-		return -ENOMEM;
-	write_entity(engine, proc, rec->value, rec);
-	return 0;
-}
-
 /* An id that is used and was never declared: that was before the tracer came. */
 static int need_entity(struct dft_engine *engine, struct dft_proc *proc, uint64_t id)
 {
@@ -96,6 +83,21 @@ static int need_entity(struct dft_engine *engine, struct dft_proc *proc, uint64_
 	return 0;
 }
 
+static int on_entity(struct dft_engine *engine, struct dft_proc *proc,
+		     const struct dft_rec_annot *rec)
+{
+	struct dft_map *entities = &proc->annots.entities;
+
+	if (!rec->value || dft_map_get(entities, rec->value) == DFT_DECLARED)
+		return 0; /* the first one stands */
+	if (rec->flags)
+		return need_entity(engine, proc, rec->value); /* unreadable: the next one tells */
+	if (dft_map_put(entities, rec->value, DFT_DECLARED))
+		return -ENOMEM;
+	write_entity(engine, proc, rec->value, rec);
+	return 0;
+}
+
 static int on_entity_type(struct dft_engine *engine, struct dft_proc *proc,
 			  const struct dft_rec_annot *rec)
 {
@@ -104,8 +106,8 @@ static int on_entity_type(struct dft_engine *engine, struct dft_proc *proc,
 	uint64_t hash = dft_hash(type, len);
 	struct dft_json json;
 
-	if (dft_map_get(&proc->annots.types, hash))
-		return 0;
+	if (rec->flags || dft_map_get(&proc->annots.types, hash))
+		return 0; /* unreadable: it will be sent again */
 	if (dft_map_put(&proc->annots.types, hash, DFT_DECLARED))
 		return -ENOMEM;
 	dft_metadata_begin(&json, engine, proc, "ET", DFT_LINE_DFTRACER);
@@ -375,23 +377,26 @@ static void write_relations(struct dft_json *json, const struct event *event)
 	dft_json_object_end(json);
 }
 
-static uint64_t end_of(const struct event *event)
+/* A time that a program gives may be before CLOCK_MONOTONIC began: then it wraps, and so may the sum. */
+static uint64_t dur_of(const struct event *event)
 {
-	uint64_t start = event->rec->value;
-	uint64_t end = event->has_dur ? start + event->dur_ns : event->rec->ts_ns;
+	uint64_t start = event->rec->value, end = event->rec->ts_ns;
 
-	return end < start ? start : end;
+	if (event->has_dur)
+		return event->dur_ns;
+	return end < start ? 0 : end - start;
 }
 
 static void write_event(struct dft_engine *engine, struct dft_proc *proc, const struct event *event)
 {
 	const struct dft_rec_annot *rec = event->rec;
 	/* Both ends rounded down, so that what nests in the program nests in the trace. */
-	uint64_t ts = dft_line_us(engine, rec->value), end = dft_line_us(engine, end_of(event));
+	uint64_t ts = dft_line_us(engine, rec->value);
+	uint64_t end = dft_line_us(engine, rec->value + dur_of(event));
 	struct dft_event_head head = {
 		.name = event->name.bytes, .name_len = event->name.len,
 		.cat = event->cat.bytes, .cat_len = event->cat.len,
-		.type = api_of(rec), .tid = rec->tid, .ts_us = ts, .dur_us = end - ts,
+		.type = api_of(rec), .tid = rec->tid, .ts_us = ts, .dur_us = end < ts ? 0 : end - ts,
 	};
 	struct dft_json json;
 
@@ -405,7 +410,7 @@ static void write_event(struct dft_engine *engine, struct dft_proc *proc, const 
 	if (rec->flags & (DFT_ANNOT_FAULT_NAME | DFT_ANNOT_FAULT_TEXT))
 		dft_json_u64(&json, "unreadable", 1);
 	if (engine->cfg->args && engine->cfg->precise)
-		dft_json_u64(&json, "dur_ns", end_of(event) - rec->value);
+		dft_json_u64(&json, "dur_ns", dur_of(event));
 	dft_event_end(&json);
 }
 
@@ -433,7 +438,7 @@ static int on_event(struct dft_engine *engine, struct dft_proc *proc,
 	event.lost = joined.lost;
 	if (!err)
 		err = collect(&event, &joined.items);
-	if (!err && !event.has_dur && proc->born_ns && rec->value < proc->born_ns) {
+	if (!err && !event.has_dur && rec->flags & DFT_ANNOT_INHERITED) {
 		/* It began in the parent, which ends it as well. */
 		proc->annots.inherited++;
 	} else if (!err) {
@@ -466,6 +471,21 @@ static void write_custom(struct dft_engine *engine, struct dft_proc *proc,
 	dft_metadata_end(&json);
 }
 
+/* Kept under the key as JSON has it, see quote_key(). */
+static int set_app(struct dft_apps *apps, const struct dft_item_value *item)
+{
+	struct dft_buf key = DFT_BUF_INIT;
+	struct dft_json json = { .buf = &key };
+	int err = -ENOMEM;
+
+	dft_json_str(&json, NULL, item->key.bytes, item->key.len);
+	if (!key.failed)
+		err = dft_app_set(apps, key.data, key.len, item->number,
+				  item->tag == DFT_ITEM_STR ? item->text.bytes : NULL, item->text.len);
+	dft_buf_free(&key);
+	return err;
+}
+
 static int on_metadata(struct dft_engine *engine, struct dft_proc *proc,
 		       const struct dft_rec_annot *rec)
 {
@@ -476,16 +496,19 @@ static int on_metadata(struct dft_engine *engine, struct dft_proc *proc,
 
 	if (!err && (!dft_items_next(&joined.items, &item) ||
 		     (item.tag != DFT_ITEM_INT && item.tag != DFT_ITEM_STR))) {
-		engine->bad_records++; /* a part of it was lost, and counted, or could not be read */
+		/* If a part of it was lost, the kernel side has counted that. */
+		if (!joined.lost)
+			engine->bad_records++;
 	} else if (!err && rec->value == DFT_META_CM) {
 		write_custom(engine, proc, rec, &item);
 	} else if (!err && rec->value == DFT_META_APP) {
-		err = dft_app_set(&annots->app, &annots->napp, item.key.bytes, item.key.len,
-				  item.number, item.tag == DFT_ITEM_STR ? item.text.bytes : NULL,
-				  item.text.len);
+		err = set_app(&annots->app, &item);
 	} else if (!err && rec->value == DFT_META_USED) {
-		err = dft_app_set(&annots->used, &annots->nused, item.key.bytes, item.key.len, 1, NULL,
-				  0);
+		item.tag = DFT_ITEM_INT;
+		item.number = 1;
+		err = set_app(&annots->used, &item);
+	} else if (!err) {
+		engine->bad_records++;
 	}
 	dft_buf_free(&joined.owned);
 	return err;
@@ -517,35 +540,24 @@ void dft_annot_image(struct dft_engine *engine, struct dft_proc *proc,
 {
 	bool failed = found->state == DFT_IMAGE_FAILED;
 	const struct dft_name *name = dft_names_get(&engine->names, rec->name);
+	bool whole = name && !(name->flags & DFT_NAME_TRUNCATED);
 	uint64_t gap_ns;
 	char gap[24];
 	struct dft_json json;
 
-	if (found->state == DFT_IMAGE_PLAIN ||
-	    (found->state == DFT_IMAGE_ARMED && found->armed_ns <= rec->ts_ns))
-		return;
 	gap_ns = found->armed_ns - rec->ts_ns;
 	snprintf(gap, sizeof(gap), "%llu", (unsigned long long)((gap_ns + 999) / 1000));
 	dft_metadata_begin(&json, engine, proc, "CM", DFT_LINE_DFTRACER);
 	dft_json_cstr(&json, "name", failed ? "probes_unarmed" : "probes_gap_us");
 	dft_json_cstr(&json, "value", failed ? found->why : gap);
 	dft_json_u64(&json, "ts", dft_line_us(engine, rec->ts_ns));
-	dft_json_str(&json, "path", name ? name->text : "", name ? name->len : 0);
+	dft_json_str(&json, "path", whole ? name->text : "", whole ? name->len : 0);
 	dft_metadata_end(&json);
 }
 
 static void write_app(struct dft_json *json, const struct dft_app *app)
 {
-	struct dft_buf key = DFT_BUF_INIT;
-	struct dft_json quoted = { .buf = &key };
-
-	dft_json_str(&quoted, NULL, app->key, app->key_len);
-	if (key.failed) {
-		json->buf->failed = true;
-		return;
-	}
-	dft_json_quoted_key(json, key.data, key.len);
-	dft_buf_free(&key);
+	dft_json_quoted_key(json, app->key, app->key_len);
 	if (app->is_int)
 		dft_json_i64(json, NULL, app->number);
 	else
@@ -557,26 +569,28 @@ void dft_annot_write_layers(struct dft_json *json, const struct dft_proc *proc)
 	static const struct {
 		const char *name;
 		unsigned int type;
-	} layers[] = { { "C_APP", DFT_TYPE_C_APP }, { "PYTHON", DFT_TYPE_PYTHON },
-		       { "CPP_APP", DFT_TYPE_CPP_APP } };
+	} layers[] = { { "\"C_APP\"", DFT_TYPE_C_APP }, { "\"PYTHON\"", DFT_TYPE_PYTHON },
+		       { "\"CPP_APP\"", DFT_TYPE_CPP_APP } };
 	const struct dft_annots *annots = &proc->annots;
 	bool named[3] = { false };
 
 	dft_json_object(json, "used");
 	dft_json_u64(json, "LIBC_IO", 1);
-	for (size_t i = 0; i < annots->nused; i++) {
+	for (size_t i = 0; i < annots->used.n; i++) {
 		for (size_t k = 0; k < 3; k++)
-			named[k] = named[k] || !strcmp(annots->used[i].key, layers[k].name);
-		if (strcmp(annots->used[i].key, "LIBC_IO"))
-			write_app(json, &annots->used[i]);
+			named[k] = named[k] || !strcmp(annots->used.list[i].key, layers[k].name);
+		if (strcmp(annots->used.list[i].key, "\"LIBC_IO\""))
+			write_app(json, &annots->used.list[i]);
 	}
 	for (size_t k = 0; k < 3; k++)
-		if (!named[k] && annots->apis & 1u << layers[k].type)
-			dft_json_u64(json, layers[k].name, 1);
+		if (!named[k] && annots->apis & 1u << layers[k].type) {
+			dft_json_quoted_key(json, layers[k].name, strlen(layers[k].name));
+			dft_json_u64(json, NULL, 1);
+		}
 	dft_json_object_end(json);
 	dft_json_object(json, "app");
-	for (size_t i = 0; i < annots->napp; i++)
-		write_app(json, &annots->app[i]);
+	for (size_t i = 0; i < annots->app.n; i++)
+		write_app(json, &annots->app.list[i]);
 	dft_json_object_end(json);
 }
 

@@ -8,7 +8,7 @@
 /* A record of a probe, its size checked. The process's opening is written. 0 or -ENOMEM. */
 int dft_annot_record(struct dft_engine *engine, struct dft_proc *proc,
 		     const struct dft_rec_annot *rec);
-/* What became of a file the process has begun to run. */
+/* What became of a file the process has begun to run, of which there is something to tell. */
 void dft_annot_image(struct dft_engine *engine, struct dft_proc *proc,
 		     const struct dft_rec_image *rec, const struct dft_image_found *found);
 

@@ -162,8 +162,6 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 		return -ENOMEM;
 	proc->ppid = rec->ppid;
 	proc->seen_ns = rec->ts_ns;
-	if (rec->type == DFT_REC_FORK)
-		proc->born_ns = rec->ts_ns;
 	err = set_cwd(engine, proc, rec->cwd);
 	if (!err)
 		err = set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
@@ -575,11 +573,12 @@ static int on_annot(struct dft_engine *engine, const struct dft_rec_annot *rec)
 
 static int on_image(struct dft_engine *engine, const struct dft_rec_image *rec)
 {
-	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
 	const struct dft_name *name = dft_names_get(&engine->names, rec->name);
 	bool whole = name && !(name->flags & (DFT_NAME_TRUNCATED | DFT_NAME_UNREACHABLE));
 	struct dft_image_found found = { .state = DFT_IMAGE_PLAIN };
+	struct dft_proc *proc;
 	char *path = NULL;
+	int err;
 
 	if (!engine->ops.image)
 		return 0;
@@ -590,9 +589,14 @@ static int on_image(struct dft_engine *engine, const struct dft_rec_image *rec)
 	}
 	engine->ops.image(engine->ops.ctx, rec, path, &found);
 	free(path);
-	if (found.state != DFT_IMAGE_PLAIN && proc && proc->opened)
+	if (found.state == DFT_IMAGE_PLAIN ||
+	    (found.state == DFT_IMAGE_ARMED && found.armed_ns <= rec->ts_ns))
+		return 0; /* nothing to tell */
+	proc = proc_of(engine, rec->pid, rec->ts_ns);
+	err = proc ? open_lines(engine, proc, rec->ts_ns) : -ENOMEM;
+	if (!err)
 		dft_annot_image(engine, proc, rec, &found);
-	return 0;
+	return err;
 }
 
 /* ---- entry points --------------------------------------------------------------------------- */

@@ -34,7 +34,6 @@ struct dft_event_count {
 struct dft_proc {
 	uint32_t pid, ppid;
 	uint64_t start_ns;    /* CLOCK_BOOTTIME; with pid it identifies the process */
-	uint64_t born_ns;     /* CLOCK_MONOTONIC of the fork; 0 = there before us */
 	uint64_t seen_ns;     /* CLOCK_MONOTONIC of the first record */
 	char *program;        /* base name of the executable */
 	char *cmd;            /* arguments joined with ';', or NULL when unknown */

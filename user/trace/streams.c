@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
+
 /* Regions that never end (longjmp, a thread that is gone) leave parts behind: bounded. */
 #define STREAMS_MAX 1024
-#define STREAM_MAX  (16u << 20)
+/* A line made of it, at six characters a byte or two values for 13 bytes, can be read again. */
+#define STREAM_MAX  (4u << 20)
+#define WAITING_MAX (64u << 20) /* of all streams of a process */
 
 char dft_declared_mark, dft_late_mark;
 
@@ -21,6 +25,7 @@ static struct dft_stream *find(struct dft_annots *annots, uint64_t data)
 
 static void drop(struct dft_annots *annots, struct dft_stream *stream)
 {
+	annots->waiting -= stream->bytes.len;
 	dft_buf_free(&stream->bytes);
 	annots->nstreams--;
 	memmove(stream, stream + 1,
@@ -61,11 +66,13 @@ int dft_stream_add(struct dft_annots *annots, uint64_t data, uint64_t value, uin
 
 	if (!stream)
 		return -ENOMEM;
-	if (stream->broken || stream->bytes.len != before || len > STREAM_MAX - before) {
+	if (stream->broken || stream->bytes.len != before || len > STREAM_MAX - before ||
+	    len > WAITING_MAX - annots->waiting) {
 		stream->broken = true;
 		return 0;
 	}
 	dft_buf_append(&stream->bytes, bytes, len);
+	annots->waiting += len;
 	return stream->bytes.failed ? -ENOMEM : 0;
 }
 
@@ -87,6 +94,7 @@ bool dft_stream_take(struct dft_annots *annots, uint64_t data, uint64_t value,
 	if (!stream || stream->value != value)
 		return false;
 	*out = *stream;
+	annots->waiting -= stream->bytes.len;
 	memset(&stream->bytes, 0, sizeof(stream->bytes));
 	drop(annots, stream);
 	return true;
@@ -105,29 +113,36 @@ static char *copy(const char *text, size_t len)
 	return to;
 }
 
-static struct dft_app *app_of(struct dft_app **list, size_t *n, const char *key, size_t key_len)
+/* The entry of a key, new if there is none. */
+static struct dft_app *app_of(struct dft_apps *apps, const char *key, size_t key_len)
 {
+	uint64_t hash = dft_hash(key, key_len);
+	uintptr_t known = (uintptr_t)dft_map_get(&apps->by_key, hash);
 	struct dft_app *more;
 
-	for (size_t i = 0; i < *n; i++)
-		if ((*list)[i].key_len == key_len && !memcmp((*list)[i].key, key, key_len))
-			return &(*list)[i];
-	more = realloc(*list, (*n + 1) * sizeof(*more));
-	if (!more)
+	if (known)
+		return &apps->list[known - 1];
+	if ((apps->n & (apps->n - 1)) == 0) {
+		more = realloc(apps->list, (apps->n ? apps->n * 2 : 1) * sizeof(*more));
+		if (!more)
+			return NULL;
+		apps->list = more;
+	}
+	more = &apps->list[apps->n];
+	memset(more, 0, sizeof(*more));
+	more->key = copy(key, key_len);
+	if (!more->key)
 		return NULL;
-	*list = more;
-	memset(&more[*n], 0, sizeof(*more));
-	more[*n].key = copy(key, key_len);
-	if (!more[*n].key)
-		return NULL;
-	more[*n].key_len = key_len;
-	return &more[(*n)++];
+	more->key_len = key_len;
+	apps->n++;
+	/* If that fails tracing stops: the entry is there to be freed. */
+	return dft_map_put(&apps->by_key, hash, (void *)(uintptr_t)apps->n) ? NULL : more;
 }
 
-int dft_app_set(struct dft_app **list, size_t *n, const char *key, size_t key_len, int64_t number,
+int dft_app_set(struct dft_apps *apps, const char *key, size_t key_len, int64_t number,
 		const char *text, size_t text_len)
 {
-	struct dft_app *app = app_of(list, n, key, key_len);
+	struct dft_app *app = app_of(apps, key, key_len);
 	char *value = NULL;
 
 	if (!app)
@@ -145,13 +160,14 @@ int dft_app_set(struct dft_app **list, size_t *n, const char *key, size_t key_le
 	return 0;
 }
 
-static void app_free(struct dft_app *list, size_t n)
+static void apps_free(struct dft_apps *apps)
 {
-	for (size_t i = 0; i < n; i++) {
-		free(list[i].key);
-		free(list[i].text);
+	for (size_t i = 0; i < apps->n; i++) {
+		free(apps->list[i].key);
+		free(apps->list[i].text);
 	}
-	free(list);
+	free(apps->list);
+	dft_map_free(&apps->by_key);
 }
 
 void dft_annots_free(struct dft_annots *annots)
@@ -159,8 +175,8 @@ void dft_annots_free(struct dft_annots *annots)
 	for (size_t i = 0; i < annots->nstreams; i++)
 		dft_buf_free(&annots->streams[i].bytes);
 	free(annots->streams);
-	app_free(annots->app, annots->napp);
-	app_free(annots->used, annots->nused);
+	apps_free(&annots->app);
+	apps_free(&annots->used);
 	dft_map_free(&annots->entities);
 	dft_map_free(&annots->types);
 }

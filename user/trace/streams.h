@@ -16,7 +16,7 @@ struct dft_stream {
 
 /* `app` of the end record. */
 struct dft_app {
-	char *key;
+	char *key; /* as a JSON string, with its quotes */
 	size_t key_len;
 	bool is_int;
 	int64_t number;
@@ -24,15 +24,20 @@ struct dft_app {
 	size_t text_len;
 };
 
+struct dft_apps {
+	struct dft_app *list;
+	size_t n;
+	struct dft_map by_key; /* hash of the key -> number in the list + 1 */
+};
+
 struct dft_annots {
 	struct dft_map entities; /* ids written: DFT_DECLARED or DFT_LATE */
 	struct dft_map types;    /* hashes of types written */
 	struct dft_stream *streams;
 	size_t nstreams;
-	struct dft_app *app;
-	size_t napp;
-	struct dft_app *used;    /* names of layers in use: keys only */
-	size_t nused;
+	size_t waiting;          /* bytes of all streams */
+	struct dft_apps app;
+	struct dft_apps used;    /* names of layers in use */
 	uint32_t apis;           /* bit n: an event of type n was written */
 	uint64_t inherited;      /* regions begun before the process was born: its parent's */
 	uint64_t unended;        /* regions of which only parts came */
@@ -56,7 +61,7 @@ bool dft_stream_take(struct dft_annots *annots, uint64_t data, uint64_t value,
 		     struct dft_stream *out);
 
 /* Sets a key to a number, or to `text` when that is not NULL. 0 or -ENOMEM. */
-int dft_app_set(struct dft_app **list, size_t *n, const char *key, size_t key_len, int64_t number,
+int dft_app_set(struct dft_apps *apps, const char *key, size_t key_len, int64_t number,
 		const char *text, size_t text_len);
 void dft_annots_free(struct dft_annots *annots);
 
