@@ -38,7 +38,7 @@ SKEL      := $(BUILD)/dftrace.skel.h
 all: $(BUILD)/dftrace-bpf $(BUILD)/dftrace $(BUILD)/libdftracer.so ## build everything (the default)
 
 $(BUILD)/dftrace-bpf: $(TRACE_OBJ) $(LIB_OBJ)
-	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lbpf -lelf -ldeflate -lmd -lpthread
+	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lbpf -ldeflate -lmd -lpthread
 
 $(BUILD)/dftrace: $(READ_OBJ) $(LIB_OBJ)
 	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lz -lmd -lpthread
@@ -88,7 +88,8 @@ SONAME    := libdftracer.so.0
 $(BUILD)/user/annotate/%.o: CFLAGS_ALL += -fPIC -fvisibility=hidden -Iinclude -Iuser/annotate
 
 $(BUILD)/$(SONAME): $(ANNOT_OBJ)
-	$(CC) $(OPT) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^
+	$(CC) $(OPT) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs \
+		-Wl,-Bsymbolic-functions -o $@ $^
 
 $(BUILD)/libdftracer.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@
@@ -103,7 +104,7 @@ PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRA
 	    $(filter-out user/read/main.c,$(READ_SRC))
 SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))
 SAN_LIB  := $(SAN_DIR)/libpure.a
-TEST_LIBS := -lcmocka -lelf -lz -lmd -ldeflate -lm -lpthread
+TEST_LIBS := -lcmocka -lz -lmd -ldeflate -lm -lpthread
 
 UNIT   := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 REPLAY := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))

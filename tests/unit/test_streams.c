@@ -202,12 +202,12 @@ static void too_long(void **state)
 static const struct dft_app *set(struct dft_annots *annots, const char *key, size_t key_len,
 				 int64_t number, const char *text, size_t text_len)
 {
-	int err = dft_app_set(&annots->app, &annots->napp, key, key_len, number, text, text_len);
+	int err = dft_app_set(&annots->app, key, key_len, number, text, text_len);
 
 	assert_int_equal(err, 0);
-	for (size_t i = 0; i < annots->napp; i++)
-		if (annots->app[i].key_len == key_len && !memcmp(annots->app[i].key, key, key_len))
-			return &annots->app[i];
+	for (size_t i = 0; i < annots->app.n; i++)
+		if (annots->app.list[i].key_len == key_len && !memcmp(annots->app.list[i].key, key, key_len))
+			return &annots->app.list[i];
 	fail_msg("the key is not there");
 	return NULL;
 }
@@ -234,12 +234,12 @@ static void values_of_the_process(void **state)
 	set(&annots, "a\0c", 3, 5, NULL, 0);
 	set(&annots, "aa", 2, 6, "left", 4);
 	/* where each stood first */
-	assert_int_equal(annots.napp, 6);
-	assert_string_equal(annots.app[0].key, "a");
-	assert_string_equal(annots.app[1].key, "b");
-	assert_int_equal(annots.app[2].key_len, 0);
-	assert_int_equal(annots.app[3].number, 4);
-	assert_int_equal(annots.app[4].number, 5);
+	assert_int_equal(annots.app.n, 6);
+	assert_string_equal(annots.app.list[0].key, "a");
+	assert_string_equal(annots.app.list[1].key, "b");
+	assert_int_equal(annots.app.list[2].key_len, 0);
+	assert_int_equal(annots.app.list[3].number, 4);
+	assert_int_equal(annots.app.list[4].number, 5);
 	dft_annots_free(&annots);
 }
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@
 #include "notes.h"
 #include "tracer.h"
 
-#define PLAIN_MAX 65536 /* files without probes that are remembered */
+#define PLAIN_MAX      65536 /* files without probes that are remembered */
 #define NAME_MAX_SHOWN 300
 
 #if defined(__x86_64__)
@@ -33,17 +34,17 @@
 struct image {
 	struct image *next; /* with the same key */
 	struct stat st;
-	char *name;         /* for messages */
+	char *name; /* for messages */
 	bool probes;
-	int err;            /* why they are not armed */
+	int err; /* why they are not armed */
 	/* Of armed ones: */
 	uint64_t since_ns;
 	struct dft_site *sites;
 	size_t nsites;
 	struct dft_armed *armed;
 	struct image *same; /* armed through this one, which has the same inode below */
-	int fd;             /* O_PATH; -1 */
-	int wd;             /* inotify; -1 */
+	int fd;		    /* O_PATH; -1 */
+	int wd;		    /* inotify; -1 */
 	bool overlay;
 };
 
@@ -166,7 +167,8 @@ static const char *remedy(int err)
 }
 
 /* What is short will be so for the next files, too: said once. */
-static void say_failed(struct dft_arm *arm, const char *name, const char *what, int err, bool explicit)
+static void say_failed(struct dft_arm *arm, const char *name, const char *what, int err,
+		       bool explicit)
 {
 	arm->failures++;
 	if (explicit) {
@@ -177,8 +179,8 @@ static void say_failed(struct dft_arm *arm, const char *name, const char *what, 
 			 remedy(err));
 	} else if (!arm->said_scarce) {
 		arm->said_scarce = true;
-		dft_warn("%.*s: %s: %s (%s); others like it will not be named", NAME_MAX_SHOWN, name,
-			 what, strerror(-err), remedy(err));
+		dft_warn("%.*s: %s: %s (%s); others like it will not be named", NAME_MAX_SHOWN,
+			 name, what, strerror(-err), remedy(err));
 	}
 }
 
@@ -204,11 +206,11 @@ static int say_nothing(const char *name, const struct dft_notes *notes, int err)
 static void say_left_out(const char *name, const struct dft_notes *notes)
 {
 	if (notes->foreign)
-		dft_verbose("%.*s: %zu probes are left out: not of this version", NAME_MAX_SHOWN, name,
-			    notes->foreign);
+		dft_verbose("%.*s: %zu probes are left out: not of this version", NAME_MAX_SHOWN,
+			    name, notes->foreign);
 	if (notes->refused)
-		dft_verbose("%.*s: %zu probes are left out: not at a nop in its code", NAME_MAX_SHOWN,
-			    name, notes->refused);
+		dft_verbose("%.*s: %zu probes are left out: not at a nop in its code",
+			    NAME_MAX_SHOWN, name, notes->refused);
 }
 
 /* ---- arming ---------------------------------------------------------------------------------- */
@@ -243,7 +245,8 @@ static bool same_sites(const struct image *img, const struct dft_site *sites, si
 	if (img->nsites != n)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (img->sites[i].offset != sites[i].offset || img->sites[i].kind != sites[i].kind ||
+		if (img->sites[i].offset != sites[i].offset ||
+		    img->sites[i].kind != sites[i].kind ||
 		    img->sites[i].sem_offset != sites[i].sem_offset)
 			return false;
 	return true;
@@ -251,7 +254,8 @@ static bool same_sites(const struct image *img, const struct dft_site *sites, si
 
 /*
  * Whether the kernel has a breakpoint at this place of the file: it puts it into every mapping that
- * could be executed, so also into one of our own. Read by a call that fails if the file has been cut.
+ * could be executed, so also into one of our own. Read by a call that fails if the file has been
+ * cut.
  */
 static bool has_breakpoint(int fd, uint64_t offset)
 {
@@ -312,7 +316,7 @@ static void unwatch(struct dft_arm *arm, struct image *img)
 	img->wd = -1;
 }
 
-/* Of a file that is watched, and so cannot change unnoticed any more: sites and all. 0 or -errno. */
+/* Of a file that is watched, and so cannot change unnoticed any more. 0 or -errno. */
 static int look_again(struct image *img, int fd)
 {
 	struct dft_notes notes;
@@ -434,7 +438,8 @@ static void drop(struct dft_arm *arm, struct image *img)
 
 static void say_changed(const struct image *img)
 {
-	dft_warn("%.*s: it has changed: its probes are disarmed until it is executed or mapped again",
+	dft_warn("%.*s: it has changed: its probes are disarmed until it is executed or mapped "
+		 "again",
 		 NAME_MAX_SHOWN, img->name);
 }
 
@@ -504,7 +509,7 @@ static bool still_armed(struct image *img, int path_fd, const struct stat *st)
 static void examine(struct dft_arm *arm, int path_fd, const char *name, bool explicit,
 		    struct dft_arm_result *out)
 {
-	struct image *img;
+	struct image *img, *new;
 	struct stat st;
 
 	*out = (struct dft_arm_result){ 0 };
@@ -528,14 +533,14 @@ static void examine(struct dft_arm *arm, int path_fd, const char *name, bool exp
 		give(img, out);
 		return;
 	}
+	/* First the new one: `name` may be that of the old one. */
+	new = image_new(&st, name);
 	if (img)
 		drop(arm, img);
-	img = image_new(&st, name);
-	if (!img) {
+	if (new)
+		look_at(arm, new, path_fd, explicit, out);
+	else
 		out->err = -ENOMEM;
-		return;
-	}
-	look_at(arm, img, path_fd, explicit, out);
 }
 
 void dft_arm_fd(struct dft_arm *arm, int fd, const char *name, struct dft_arm_result *out)
@@ -547,6 +552,24 @@ void dft_arm_fd(struct dft_arm *arm, int fd, const char *name, struct dft_arm_re
 	*out = (struct dft_arm_result){ .err = fd };
 	if (is_scarce(fd))
 		say_failed(arm, name, "cannot be opened", fd, false);
+}
+
+bool dft_arm_known(struct dft_arm *arm, const struct dft_image_key *key, struct dft_arm_result *out)
+{
+	struct stat st = { .st_dev = makedev(key->dev >> 20, key->dev & 0xfffff),
+			   .st_ino = key->ino };
+	struct image *img = find(arm, &st);
+	int fd;
+
+	/* Those without probes are not held open: their numbers may be another file's by now. */
+	if (!img || img->fd < 0 || (uint64_t)img->st.st_size != key->size)
+		return false;
+	fd = fcntl(img->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	examine(arm, fd, img->name, false, out);
+	close(fd);
+	return true;
 }
 
 int dft_arm_file(struct dft_arm *arm, const char *path, bool explicit)
@@ -633,7 +656,7 @@ struct dft_arm *dft_arm_new(struct dft_tracer *tracer)
 		return NULL;
 	arm->tracer = tracer;
 	arm->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	/* What cannot be watched is not armed, and is told as such; system calls are traced anyway. */
+	/* What cannot be watched is not armed, and told so; system calls are traced anyway. */
 	if (arm->watch_fd < 0)
 		arm->watch_err = -errno;
 	return arm;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which files have been looked at for probes, and which are armed: each once, by inode, for all
- * processes. A file is what was opened, whatever its name means by then or elsewhere; it is looked at
- * anew when it has changed.
+ * processes. A file is what was opened, whatever its name means by then or elsewhere; it is looked
+ * at anew when it has changed.
  */
 #ifndef DFT_ARM_H
 #define DFT_ARM_H
@@ -17,9 +17,9 @@ struct dft_image_key;
 struct dft_tracer;
 
 struct dft_arm_result {
-	bool probes;       /* it has probes of ours */
+	bool probes;	   /* it has probes of ours */
 	uint64_t since_ns; /* CLOCK_MONOTONIC from which all their hits are seen; 0 = not armed */
-	int err;           /* negative errno: could not be looked at or, with `probes`, be armed */
+	int err;	   /* negative errno: could not be looked at or, with `probes`, be armed */
 };
 
 /* NULL + errno. */
@@ -33,13 +33,16 @@ void dft_arm_free(struct dft_arm *arm);
  */
 int dft_arm_file(struct dft_arm *arm, const char *path, bool explicit);
 /*
- * A file that is open, with O_PATH at least; it stays the caller's. Or the error of opening it, of which
- * is told what concerns us.
+ * A file that is open, with O_PATH at least; it stays the caller's. Or the error of opening it, of
+ * which is told what concerns us.
  */
 void dft_arm_fd(struct dft_arm *arm, int fd, const char *name, struct dft_arm_result *out);
+/* The same, if it is one that is armed; false: not known. */
+bool dft_arm_known(struct dft_arm *arm, const struct dft_image_key *key,
+		   struct dft_arm_result *out);
 /*
- * What CMD will execute and link, as far as it can be known, and libdftracer.so; with NULL only that.
- * 0 or -ENOMEM.
+ * What CMD will execute and link, as far as it can be known, and libdftracer.so; with NULL only
+ * that. 0 or -ENOMEM.
  */
 int dft_arm_command(struct dft_arm *arm, char *const *argv);
 /* All that a process has mapped to be executed. 0, also when it is gone, or -errno. */
@@ -48,17 +51,17 @@ int dft_arm_process(struct dft_arm *arm, pid_t pid);
 int dft_arm_all(struct dft_arm *arm);
 /*
  * The file that the kernel side says a process executes or has mapped. `key` and `path` (in the
- * process's root) are as the record has them, either may be NULL. If the process has gone or gone on,
- * the path is all there is.
+ * process's root) are as the record has them, either may be NULL. If the process has gone or gone
+ * on, the path is all there is; -ENOENT: it stands for nothing, or for another file.
  */
-void dft_arm_image(struct dft_arm *arm, pid_t pid, const struct dft_image_key *key, const char *path,
-		   struct dft_arm_result *out);
+void dft_arm_image(struct dft_arm *arm, pid_t pid, const struct dft_image_key *key,
+		   const char *path, struct dft_arm_result *out);
 
 /* Readable when an armed file was written to. -1: there is none, and nothing can be armed. */
 int dft_arm_watch_fd(const struct dft_arm *arm);
 /*
- * Disarms the files that were written to: a breakpoint where another instruction is now would ruin the
- * job. Returns how many; the kernel side should then say again which files are used.
+ * Disarms the files that were written to: a breakpoint where another instruction is now would ruin
+ * the job. Returns how many; the kernel side should then say again which files are used.
  */
 unsigned int dft_arm_on_watch(struct dft_arm *arm);
 

@@ -5,9 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/types.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "bpf/abi.h"
@@ -42,54 +45,58 @@ struct sweep {
 	struct dft_arm *arm;
 	const struct dft_image_key *key; /* both NULL: all of them */
 	const char *path;
-	struct dft_arm_result *out;      /* of the one, or what matters most of all of them */
+	struct dft_arm_result out; /* of the last one */
 	bool found;
-	uint64_t ino;                    /* of the mapping before */
+	uint64_t ino; /* of the mapping before */
 	uint32_t dev;
 };
 
-/* Not knowing is worse than a late start, and a late start than none. */
-static void add_result(struct dft_arm_result *out, const struct dft_arm_result *more)
+/*
+ * Is it the file that the kernel side means? Names may stand for another one by now, or in another
+ * root. Below overlays the numbers that files go by differ from those that are mapped.
+ */
+static bool is_file(int fd, const struct dft_image_key *key)
 {
-	out->probes = out->probes || more->probes;
-	if (more->err)
-		out->err = more->err;
-	if (more->since_ns > out->since_ns)
-		out->since_ns = more->since_ns;
-	if (out->err)
-		out->since_ns = 0;
+	struct statfs fs;
+	struct stat st;
+
+	if (!key)
+		return true;
+	if (fstat(fd, &st) || (uint64_t)st.st_size != key->size)
+		return false;
+	return st.st_ino == key->ino || (!fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 
-static bool is_meant(const struct sweep *sweep, const struct dft_mapping *m)
+static bool has_key(const struct sweep *sweep, const struct dft_mapping *m)
 {
-	if (!sweep->key && !sweep->path)
-		return true;
-	return (sweep->key && sweep->key->ino == m->ino && sweep->key->dev == m->dev) ||
-	       (sweep->path && !strcmp(sweep->path, m->path));
+	return sweep->key && sweep->key->ino == m->ino && sweep->key->dev == m->dev;
 }
 
 static bool on_mapping(void *ctx, pid_t tid, const struct dft_mapping *m)
 {
 	struct sweep *sweep = ctx;
-	struct dft_arm_result result;
+	bool all = !sweep->key && !sweep->path, sure = all || has_key(sweep, m);
 	int fd;
 
-	if (!is_meant(sweep, m) || (m->ino == sweep->ino && m->dev == sweep->dev))
+	if ((!sure && !(sweep->path && !strcmp(sweep->path, m->path))) ||
+	    (m->ino == sweep->ino && m->dev == sweep->dev))
 		return false;
 	sweep->ino = m->ino;
 	sweep->dev = m->dev;
 	fd = dft_mapping_open(tid, m);
 	if (fd == -ENOENT || fd == -ESRCH)
 		return false; /* unmapped meanwhile */
-	dft_arm_fd(sweep->arm, fd, m->path, &result);
+	if (fd >= 0 && !sure && !is_file(fd, sweep->key)) {
+		close(fd);
+		return false;
+	}
+	dft_arm_fd(sweep->arm, fd, m->path, &sweep->out);
 	if (fd >= 0)
 		close(fd);
 	else
 		dft_verbose("%s of process %d: %s", m->path, (int)tid, strerror(-fd));
 	sweep->found = true;
-	if (sweep->out)
-		add_result(sweep->out, &result);
-	return sweep->key || sweep->path;
+	return !all;
 }
 
 int dft_arm_process(struct dft_arm *arm, pid_t pid)
@@ -112,48 +119,56 @@ int dft_arm_all(struct dft_arm *arm)
 		pid_t pid = (pid_t)atoi(entry->d_name);
 		int one = pid > 0 && pid != getpid() ? dft_arm_process(arm, pid) : 0;
 
-		/* The others are worth having all the same. */
-		if (one && !err)
+		/* Some are nobody's to see; and the others are worth having all the same. */
+		if (one)
+			dft_verbose("mappings of process %d: %s", (int)pid, strerror(-one));
+		if (one && one != -EACCES && one != -EPERM && !err)
 			err = one;
 	}
 	closedir(dir);
 	return err;
 }
 
-/* The path alone: as the process has it or, when that has gone, as we have. */
-static void examine_path(struct dft_arm *arm, pid_t pid, const char *path, struct dft_arm_result *out)
+/* The file at a path, as the process has it or as we have, if it is the one that is meant. */
+static int open_path(pid_t pid, const struct dft_image_key *key, const char *path)
 {
 	int fd = dft_mapping_open_path(pid, path);
 
-	if (fd == -ESRCH) {
-		fd = open(path, O_PATH | O_CLOEXEC);
-		if (fd < 0)
-			fd = -errno;
-	}
-	dft_arm_fd(arm, fd, path, out);
+	if (fd >= 0 && is_file(fd, key))
+		return fd;
 	if (fd >= 0)
 		close(fd);
+	else if (fd == -EMFILE || fd == -ENFILE)
+		return fd;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (is_file(fd, key))
+		return fd;
+	close(fd);
+	return -ENOENT;
 }
 
-void dft_arm_image(struct dft_arm *arm, pid_t pid, const struct dft_image_key *key, const char *path,
-		   struct dft_arm_result *out)
+void dft_arm_image(struct dft_arm *arm, pid_t pid, const struct dft_image_key *key,
+		   const char *path, struct dft_arm_result *out)
 {
-	struct sweep sweep = { .arm = arm, .key = key, .path = path, .out = out };
-	int err;
+	struct sweep sweep = { .arm = arm, .key = key, .path = path };
+	int err, fd = -ENOENT;
 
-	*out = (struct dft_arm_result){ 0 };
+	/* Also of a process that has ended by now, and had a root that nobody else has. */
+	if (key && dft_arm_known(arm, key, out))
+		return;
 	err = key || path ? dft_mappings_each(pid, on_mapping, &sweep) : 0;
-	if (sweep.found)
+	if (err && err != -ESRCH)
+		dft_verbose("mappings of process %d: %s", (int)pid, strerror(-err));
+	if (sweep.found) {
+		*out = sweep.out;
 		return;
-	/* Unmapped again, replaced by another exec, gone; or it goes by another number here. */
-	*out = (struct dft_arm_result){ .err = -ENOENT };
+	}
+	/* Unmapped again, replaced by another exec, gone; or it goes by other numbers here. */
 	if (path && *path == '/')
-		examine_path(arm, pid, path, out);
-	if (!out->err || err == -ESRCH)
-		return;
-	sweep = (struct sweep){ .arm = arm, .out = out };
-	*out = (struct dft_arm_result){ 0 };
-	err = dft_mappings_each(pid, on_mapping, &sweep);
-	if (err || !sweep.found)
-		out->err = err ? err : -ENOENT;
+		fd = open_path(pid, key, path);
+	dft_arm_fd(arm, fd, path ? path : "a file", out);
+	if (fd >= 0)
+		close(fd);
 }

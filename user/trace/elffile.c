@@ -144,7 +144,8 @@ void dft_elf_close(struct dft_elf *elf)
 	*elf = (struct dft_elf){ .fd = -1 };
 }
 
-int dft_elf_sections(const struct dft_elf *elf, int (*fn)(void *ctx, const Elf64_Shdr *sh), void *ctx)
+int dft_elf_sections(const struct dft_elf *elf, int (*fn)(void *ctx, const Elf64_Shdr *sh),
+		     void *ctx)
 {
 	Elf64_Shdr chunk[SHDRS_CHUNK];
 	int err = 0;
@@ -185,7 +186,7 @@ const Elf64_Phdr *dft_elf_locate(const struct dft_elf *elf, uint64_t address, ui
 
 /* ---- what the dynamic linker is told ------------------------------------------------------- */
 
-/* A string of at most `room` bytes with its NUL; *out stays NULL when there is none. 0 or -ENOMEM. */
+/* A string of at most `room` bytes with its NUL, or else NULL. 0 or -ENOMEM. */
 static int read_string(const struct dft_elf *elf, uint64_t offset, uint64_t room, char **out)
 {
 	size_t len = 0, cap = 0;
@@ -296,8 +297,8 @@ static int read_dynamic(struct dynamic *dyn, const struct dft_elf *elf, const El
 }
 
 /* The string at `at` of the string table that begins at `base` of the file. */
-static int dyn_string(const struct dft_elf *elf, const struct dynamic *dyn, uint64_t base, uint64_t at,
-		      char **out)
+static int dyn_string(const struct dft_elf *elf, const struct dynamic *dyn, uint64_t base,
+		      uint64_t at, char **out)
 {
 	uint64_t offset;
 
@@ -307,7 +308,8 @@ static int dyn_string(const struct dft_elf *elf, const struct dynamic *dyn, uint
 	return read_string(elf, offset, dyn->strsz - at, out);
 }
 
-static int name_needs(struct dft_elf_needs *needs, const struct dft_elf *elf, const struct dynamic *dyn)
+static int name_needs(struct dft_elf_needs *needs, const struct dft_elf *elf,
+		      const struct dynamic *dyn)
 {
 	uint64_t base;
 	int err;

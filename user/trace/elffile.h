@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ELF files as they come: programs and libraries of 64 bits for this processor. We read files of
- * whoever is traced, often as root, so nothing in them is believed: everything is read by offset and
- * within bounds (a mapping would kill us when the file is cut meanwhile), and work and memory are
- * bounded whatever the headers say.
+ * whoever is traced, often as root, so nothing in them is believed: everything is read by offset
+ * and within bounds (a mapping would kill us when the file is cut meanwhile), and work and memory
+ * are bounded whatever the headers say.
  */
 #ifndef DFT_ELFFILE_H
 #define DFT_ELFFILE_H
@@ -24,8 +24,9 @@ struct dft_elf {
 };
 
 /*
- * Reads the headers. The fd stays the caller's and must stay open. 0; -ENOEXEC: not an ELF program or
- * library, or a damaged one; -EMEDIUMTYPE: one of another processor, or of 32 bits; or another error.
+ * Reads the headers. The fd stays the caller's and must stay open. 0; -ENOEXEC: not an ELF program
+ * or library, or a damaged one; -EMEDIUMTYPE: one of another processor, or of 32 bits; or another
+ * error.
  */
 int dft_elf_open(struct dft_elf *elf, int fd);
 int dft_elf_open_memory(struct dft_elf *elf, const void *data, size_t size);
@@ -34,13 +35,14 @@ void dft_elf_close(struct dft_elf *elf);
 /* Reads all of `len` bytes. 0, -ENODATA: they are not in the file, or another error. */
 int dft_elf_read(const struct dft_elf *elf, uint64_t offset, void *to, size_t len);
 /*
- * Calls fn for each section header, until it returns nonzero, which is returned. 0, -E2BIG: more than
- * anybody has, or another error.
+ * Calls fn for each section header, until it returns nonzero, which is returned. 0, -E2BIG: more
+ * than anybody has, or another error.
  */
-int dft_elf_sections(const struct dft_elf *elf, int (*fn)(void *ctx, const Elf64_Shdr *sh), void *ctx);
+int dft_elf_sections(const struct dft_elf *elf, int (*fn)(void *ctx, const Elf64_Shdr *sh),
+		     void *ctx);
 /*
- * The offset in the file of `len` bytes at an address, and the segment that has them; its flags must
- * include `flags`. NULL when they are not in the file.
+ * The offset in the file of `len` bytes at an address, and the segment that has them; its flags
+ * must include `flags`. NULL when they are not in the file.
  */
 const Elf64_Phdr *dft_elf_locate(const struct dft_elf *elf, uint64_t address, uint64_t len,
 				 uint32_t flags, uint64_t *offset);

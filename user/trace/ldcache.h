@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /*
- * Calls fn with each path that the cache has for a library of this name and of this processor's 64-bit
- * kind (there are several where a library comes in variants for processors), until it returns true.
- * Anything may be in `data`.
+ * Calls fn with each path that the cache has for a library of this name and of this processor's
+ * 64-bit kind (there are several where a library comes in variants for processors), until it
+ * returns true. Anything may be in `data`.
  */
 void dft_ldcache_find(const char *data, size_t size, const char *name,
 		      bool (*fn)(void *ctx, const char *path), void *ctx);

@@ -15,12 +15,12 @@
 #include "ldcache.h"
 #include "log.h"
 
-#define SCRIPT_LINE  256       /* bytes of a first line that the kernel looks at */
-#define SCRIPTS_MAX  5         /* interpreters of interpreters */
+#define SCRIPT_LINE  256 /* bytes of a first line that the kernel looks at */
+#define SCRIPTS_MAX  5	 /* interpreters of interpreters */
 #define FILES_MAX    4096
 #define CACHE_MAX    (64u << 20)
 #define DEFAULT_PATH "/bin:/usr/bin"
-#define NOWHERE      SIZE_MAX
+#define NOWHERE	     SIZE_MAX
 
 #if defined(__x86_64__)
 #define PLATFORM "x86_64"
@@ -52,11 +52,11 @@ struct libs {
 	void *ctx;
 	struct object *objects; /* of one program, in the order of loading */
 	size_t n;
-	struct object *told;    /* files that fn has been called with; dev and ino only */
+	struct object *told; /* files that fn has been called with; dev and ino only */
 	size_t ntold;
 	struct dft_buf cache;
 	bool cache_read;
-	int err;                /* -ENOMEM */
+	int err; /* -ENOMEM */
 };
 
 static void out_of_memory(struct libs *libs)
@@ -286,8 +286,8 @@ static bool try_dir(struct libs *libs, const struct request *req, const char *di
 }
 
 /*
- * Directories of variants for newer processors below these (glibc-hwcaps) are not looked into: which
- * of them is taken depends on the processor, and few have any outside of the cache.
+ * Directories of variants for newer processors below these (glibc-hwcaps) are not looked into:
+ * which of them is taken depends on the processor, and few have any outside of the cache.
  */
 static bool try_dirs(struct libs *libs, const struct request *req, const char *dirs,
 		     const char *separators)
@@ -511,8 +511,8 @@ static char *env_command(char *line)
 }
 
 /*
- * What executes the script, to be freed; NULL when nothing does. A text without a first line that says
- * so is one for the shell, as execvp() has it.
+ * What executes the script, to be freed; NULL when nothing does. A text without a first line that
+ * says so is one for the shell, as execvp() has it.
  */
 static char *interpreter_of(struct libs *libs, const char *path)
 {
@@ -568,8 +568,8 @@ int dft_libs_each(const char *command, const struct dft_libs_env *env, dft_libs_
 /* ---- libdftracer.so -------------------------------------------------------------------------- */
 
 /*
- * Only looks whether it is there. Each place is asked, and not only the first that has it: a program
- * may come to the library by dlopen() or by a path of its own.
+ * Only looks whether it is there. Each place is asked, and not only the first that has it: a
+ * program may come to the library by dlopen() or by a path of its own.
  */
 static void tell_each(struct libs *libs, const struct request *req, const char *dirs)
 {
@@ -590,7 +590,9 @@ int dft_libs_dftracer(const struct dft_libs_env *env, dft_libs_fn fn, void *ctx)
 	if (env->dftracer && *env->dftracer)
 		add_file(&libs, env->dftracer, NULL, NOWHERE);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct request req = { .name = names[i], .loader = NOWHERE, .origin = env->own_dir };
+		struct request req = { .name = names[i],
+				       .loader = NOWHERE,
+				       .origin = env->own_dir };
 
 		tell_each(&libs, &req, env->library_path);
 		if (*env->own_dir) {

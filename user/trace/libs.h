@@ -11,13 +11,13 @@
 
 /* Of the environment in which the command will run. NULL: not set. */
 struct dft_libs_env {
-	const char *path;         /* PATH */
+	const char *path;	  /* PATH */
 	const char *library_path; /* LD_LIBRARY_PATH */
-	const char *preload;      /* LD_PRELOAD */
-	const char *dftracer;     /* DFTRACER_LIBRARY */
-	const char *cache;        /* the file /etc/ld.so.cache, and */
-	const char *preloads;     /* /etc/ld.so.preload */
-	char own_dir[PATH_MAX];   /* where our own program is; "": not known */
+	const char *preload;	  /* LD_PRELOAD */
+	const char *dftracer;	  /* DFTRACER_LIBRARY */
+	const char *cache;	  /* the file /etc/ld.so.cache, and */
+	const char *preloads;	  /* /etc/ld.so.preload */
+	char own_dir[PATH_MAX];	  /* where our own program is; "": not known */
 };
 
 /* May be told a file that does not exist any more. */

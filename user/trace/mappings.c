@@ -19,8 +19,9 @@ bool dft_mapping_parse(char *line, struct dft_mapping *out)
 	char perms[5];
 	int at = 0;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &out->start, &out->end,
-		   perms, &major, &minor, &out->ino, &at) != 6 || !at)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &out->start,
+		   &out->end, perms, &major, &minor, &out->ino, &at) != 6 ||
+	    !at)
 		return false;
 	out->dev = major << 20 | minor;
 	out->path = line + at;
@@ -61,7 +62,8 @@ static long walk_maps(struct walk *walk, pid_t tid)
 	return lines;
 }
 
-int dft_mappings_each(pid_t pid, bool (*fn)(void *ctx, pid_t tid, const struct dft_mapping *mapping),
+int dft_mappings_each(pid_t pid,
+		      bool (*fn)(void *ctx, pid_t tid, const struct dft_mapping *mapping),
 		      void *ctx)
 {
 	struct walk walk = { .fn = fn, .ctx = ctx };
@@ -116,15 +118,15 @@ int dft_mapping_open(pid_t tid, const struct dft_mapping *mapping)
 	char name[96];
 	int fd, err;
 
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid, mapping->start,
-		 mapping->end);
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)tid,
+		 mapping->start, mapping->end);
 	fd = open(name, O_PATH | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	err = -errno;
 	if (err == -EMFILE || err == -ENFILE)
 		return err;
-	/* By name then, which takes fewer privileges; first as the process has it, then as we have. */
+	/* By name then, which takes fewer privileges: as the process has it, or as we have. */
 	fd = dft_mapping_open_path(tid, mapping->path);
 	if (fd >= 0 && !is_it(fd, mapping)) {
 		close(fd);

@@ -10,21 +10,22 @@
 struct dft_mapping {
 	uint64_t start, end;
 	uint64_t ino;
-	uint32_t dev;     /* kernel encoding: major << 20 | minor */
+	uint32_t dev;	  /* kernel encoding: major << 20 | minor */
 	const char *path; /* as the process, or we, see it; perhaps with " (deleted)" */
 };
 
 /* A line of /proc/PID/maps, changed by this. True when it is an executable mapping of a file. */
 bool dft_mapping_parse(char *line, struct dft_mapping *out);
 /*
- * Calls fn with each, until it returns true. 0, or -errno; -ESRCH: the process has gone, or is about
- * to.
+ * Calls fn with each, until it returns true. 0, or -errno; -ESRCH: the process has gone, or is
+ * about to.
  */
-int dft_mappings_each(pid_t pid, bool (*fn)(void *ctx, pid_t tid, const struct dft_mapping *mapping),
+int dft_mappings_each(pid_t pid,
+		      bool (*fn)(void *ctx, pid_t tid, const struct dft_mapping *mapping),
 		      void *ctx);
 /*
- * The mapped file itself, whatever has become of its name. `tid` as fn got it. An fd with O_PATH, so
- * that nothing happens to what is opened; or -errno.
+ * The mapped file itself, whatever has become of its name. `tid` as fn got it. An fd with O_PATH,
+ * so that nothing happens to what is opened; or -errno.
  */
 int dft_mapping_open(pid_t tid, const struct dft_mapping *mapping);
 /* An absolute path as the process sees it; symbolic links do not lead out of its root. As above. */

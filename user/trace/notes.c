@@ -16,9 +16,9 @@
 #define BASE_NAME   ".stapsdt.base"
 #define ADDRESSES   3
 #define NOTES_BYTES (64u << 20) /* of one file */
-#define SITES_MAX   (1u << 20)  /* what the kernel takes in one go */
-#define NAMES_MAX   4096        /* section names compared, in files that have our probes */
-#define WINDOW      4096
+#define SITES_MAX   (1u << 20)	/* what the kernel takes in one go */
+#define NAMES_MAX   4096	/* section names compared, in files that have our probes */
+#define WINDOW	    4096
 
 #if defined(__x86_64__)
 #define OPERANDS "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"
@@ -29,9 +29,12 @@
 #endif
 
 static const char *const probe_names[DFT_PROBE_MAX] = {
-	[DFT_PROBE_EVENT] = "event",   [DFT_PROBE_PART] = "part",
-	[DFT_PROBE_METADATA] = "metadata", [DFT_PROBE_ENTITY] = "entity",
-	[DFT_PROBE_ENTITY_TYPE] = "entity_type", [DFT_PROBE_RELATION] = "relation",
+	[DFT_PROBE_EVENT] = "event",
+	[DFT_PROBE_PART] = "part",
+	[DFT_PROBE_METADATA] = "metadata",
+	[DFT_PROBE_ENTITY] = "entity",
+	[DFT_PROBE_ENTITY_TYPE] = "entity_type",
+	[DFT_PROBE_RELATION] = "relation",
 };
 
 /* A note of ours, with addresses as they stand in it. */
@@ -45,10 +48,10 @@ struct scan {
 	struct dft_notes *notes;
 	struct raw *raws;
 	size_t n, cap;
-	uint64_t bytes; /* of notes that may still be read */
-	bool no_code;   /* a file of debugging information: its code is elsewhere */
+	uint64_t bytes;		  /* of notes that may still be read */
+	bool no_code;		  /* a file of debugging information: its code is elsewhere */
 	uint64_t names, names_sz; /* section names */
-	uint64_t base;  /* where .stapsdt.base is now; 0 = there is none */
+	uint64_t base;		  /* where .stapsdt.base is now; 0 = there is none */
 	unsigned int named;
 };
 
@@ -205,14 +208,16 @@ static int find_base(struct scan *scan)
 static bool place_sem(const struct scan *scan, uint64_t address, uint64_t *offset)
 {
 	*offset = 0;
-	return !address || (dft_elf_locate(scan->elf, address, sizeof(uint16_t), PF_R | PF_W, offset) &&
-			    *offset % sizeof(uint16_t) == 0 && *offset != 0);
+	return !address ||
+	       (dft_elf_locate(scan->elf, address, sizeof(uint16_t), PF_R | PF_W, offset) &&
+		*offset % sizeof(uint16_t) == 0 && *offset != 0);
 }
 
 static bool place_site(const struct scan *scan, const struct raw *raw, struct dft_site *site)
 {
 	uint64_t moved = scan->base && raw->base ? scan->base - raw->base : 0;
-	const Elf64_Phdr *ph = dft_elf_locate(scan->elf, raw->address + moved, 1, PF_X, &site->offset);
+	const Elf64_Phdr *ph =
+		dft_elf_locate(scan->elf, raw->address + moved, 1, PF_X, &site->offset);
 
 	site->kind = raw->kind;
 	/* The kernel sets no breakpoints in writable memory. */

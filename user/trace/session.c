@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -279,37 +280,60 @@ static int setup_engine(struct session *s)
 	return dft_engine_init(&s->engine, s->cfg, &ops, host, dft_clock_offset_ns());
 }
 
-/* What runs already; twice, before and after new images are reported, so that none is missed. */
+/*
+ * What runs already; twice, before and after new images are reported, so that none is missed. A
+ * process that cannot be looked into can be traced all the same, without its annotations.
+ */
 static int arm_running(struct session *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->cfg->npids && !err; i++)
+	for (size_t i = 0; i < s->cfg->npids && err != -ENOMEM; i++) {
 		err = dft_arm_process(s->arm, s->cfg->pids[i]);
-	if (!err && s->cfg->all)
+		if (err && err != -ENOMEM)
+			dft_warn("-p %d: annotations are not recorded: its mappings cannot be read: %s "
+				 "(run as root)", (int)s->cfg->pids[i], strerror(-err));
+	}
+	if (s->cfg->all && err != -ENOMEM)
 		err = dft_arm_all(s->arm);
-	return err;
+	return err == -ENOMEM ? err : 0;
 }
 
-/* Annotations of files known by now, before tracing is live. */
+/* Annotations of files known by now, before tracing is live. 0, or -errno after one line. */
 static int arm(struct session *s)
 {
-	int err = 0;
+	int fd, err = 0;
 
 	s->arm = dft_arm_new(s->tracer);
-	if (!s->arm)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->cfg->usdt.n && !err; i++)
+	for (size_t i = 0; s->arm && i < s->cfg->usdt.n; i++) {
 		err = dft_arm_file(s->arm, s->cfg->usdt.v[i], true);
-	if (!err && s->cfg->argv)
-		err = dft_arm_command(s->arm, s->cfg->argv);
+		if (err)
+			return err;
+	}
+	err = s->arm ? dft_arm_command(s->arm, s->cfg->argv) : -errno;
 	if (!err)
 		err = arm_running(s);
 	if (!err)
 		err = watch(s, dft_tracer_wake_fd(s->tracer), SOURCE_RING);
-	if (!err)
-		err = watch(s, dft_arm_watch_fd(s->arm), SOURCE_FILES);
+	/* None: there are too many such already. Then nothing is armed, and that has been said. */
+	fd = err ? -1 : dft_arm_watch_fd(s->arm);
+	if (fd >= 0)
+		err = watch(s, fd, SOURCE_FILES);
+	if (err)
+		dft_probe_explain("looking for annotations", err);
 	return err;
+}
+
+/* Each armed file costs descriptors. Not before CMD is forked, whose limits are its own. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		dft_verbose("limit of open files: %s", strerror(errno));
 }
 
 static int add_targets(struct session *s)
@@ -384,6 +408,7 @@ static int start(struct session *s)
 		if (!s->child)
 			return -errno;
 	}
+	raise_limit();
 	err = setup_events(s);
 	if (!err)
 		err = setup_engine(s);
@@ -402,8 +427,11 @@ static int start(struct session *s)
 		err = add_targets(s);
 	if (!err)
 		err = dft_tracer_attach(s->tracer);
-	if (!err)
+	if (!err) {
 		err = arm_running(s);
+		if (err)
+			dft_probe_explain("looking for annotations", err);
+	}
 	if (!err)
 		err = check_targets(s);
 	if (!err)
