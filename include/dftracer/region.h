@@ -55,7 +55,7 @@ struct dft_region {
 	struct DFTracerData data; /* profiler: this region while it is recorded, or else NULL */
 	const char *name;
 	const char *text;
-	uint64_t value; /* start, ns; of metadata: DFT_META_* */
+	uint64_t value; /* start, ns; of metadata: see wire.h */
 	uint32_t len;	/* bytes used of chunk, with `before` */
 	uint8_t code;	/* DFT_TYPE_* */
 	uint8_t kind;
@@ -181,6 +181,13 @@ DFT_COLD void dft_put_own_string(struct dft_region *r, enum dft_item item, const
 
 /* ---- metadata ------------------------------------------------------------------------------ */
 
+DFT_COLD void dft_metadata_begin(struct dft_region *r, enum dft_meta form, int api, const char *key)
+{
+	uint64_t value = dft_clock(DFT_CLOCK_MONOTONIC) * 4 + DFT_CAST(uint64_t, form);
+
+	dft_stream_begin(r, key, DFT_NULL, value, api);
+}
+
 DFT_COLD void dft_metadata_fire(struct dft_region *r)
 {
 	dft_touch(r->name);
@@ -191,7 +198,7 @@ DFT_COLD void dft_metadata_str(enum dft_meta form, int api, const char *key, con
 {
 	struct dft_region r;
 
-	dft_stream_begin(&r, key, DFT_NULL, DFT_CAST(uint64_t, form), api);
+	dft_metadata_begin(&r, form, api, key);
 	dft_put_key(&r, DFT_ITEM_STR, key, 0);
 	dft_put_string(&r, value);
 	dft_metadata_fire(&r);
@@ -201,7 +208,7 @@ DFT_COLD void dft_metadata_int(enum dft_meta form, int api, const char *key, int
 {
 	struct dft_region r;
 
-	dft_stream_begin(&r, key, DFT_NULL, DFT_CAST(uint64_t, form), api);
+	dft_metadata_begin(&r, form, api, key);
 	dft_put_key(&r, DFT_ITEM_INT, key, 0);
 	dft_put(&r, &value, sizeof(value));
 	dft_metadata_fire(&r);

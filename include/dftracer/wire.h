@@ -9,13 +9,16 @@
  *   probe        0 name     1 text         2 value        3 code         4 data      5 len
  *   event        name       category       start, ns      DFT_TYPE_*     chunk       its bytes
  *   part         (as the event of which it is an earlier part)
- *   metadata     key        -              DFT_META_*     DFT_TYPE_*     chunk       its bytes
+ *   metadata     key        -              4 x ns + META  DFT_TYPE_*     chunk       its bytes
  *   entity       type       uri            id             store          -           -
  *   entity_type  type       description    hash of type   role           -           -
  *   relation     -          -              subject id     relation       object id   -
  *
  * 0, 1: C strings, or NULL. Times are of CLOCK_MONOTONIC. An event ends when its probe fires, unless
  * it holds DFT_ITEM_DUR.
+ *
+ * The value of metadata is the time it was made, times 4, plus DFT_META_*: so no two that come from
+ * the same memory can be mistaken for parts of one.
  *
  * A chunk is 4 bytes (how many bytes of the same stream went before in `part` probes, native byte
  * order) and then up to DFT_CHUNK_MAX - 4 bytes of a stream of items. The chunks of one event or
@@ -42,6 +45,8 @@ enum dft_item {
 	DFT_ITEM_NAME = 6,  /* string: the whole name */
 	DFT_ITEM_CAT = 7    /* string: the whole category */
 };
+
+#define DFT_META_OF(value) ((value) & 3)
 
 /* What a `metadata` probe says. Its stream is one DFT_ITEM_INT or DFT_ITEM_STR with the whole key. */
 enum dft_meta {

@@ -234,7 +234,8 @@ class Annotations:
             self.before.pop(at, None)
         if lost:
             return
-        value = u64(num["form"], FORM) if "form" in num else u64(num["start"])
+        value = u64(num["form"], FORM) + 4 * u64(num["ts"]) & (1 << 64) - 1 if "form" in num else \
+            u64(num["start"])
         self.hit(what, num, words[0], words[1] if len(words) > 1 else b"", value,
                  u64(num.get("api", "c"), API), at,
                  struct.pack("=I", u64(num.get("before", str(sent)))) + stream[:take])

@@ -499,11 +499,11 @@ static int on_metadata(struct dft_engine *engine, struct dft_proc *proc,
 		/* If a part of it was lost, the kernel side has counted that. */
 		if (!joined.lost)
 			engine->bad_records++;
-	} else if (!err && rec->value == DFT_META_CM) {
+	} else if (!err && DFT_META_OF(rec->value) == DFT_META_CM) {
 		write_custom(engine, proc, rec, &item);
-	} else if (!err && rec->value == DFT_META_APP) {
+	} else if (!err && DFT_META_OF(rec->value) == DFT_META_APP) {
 		err = set_app(&annots->app, &item);
-	} else if (!err && rec->value == DFT_META_USED) {
+	} else if (!err && DFT_META_OF(rec->value) == DFT_META_USED) {
 		item.tag = DFT_ITEM_INT;
 		item.number = 1;
 		err = set_app(&annots->used, &item);
