@@ -25,12 +25,16 @@
 #define DFTRACER_USDT_H
 
 /*
- * x86-64: from kernel 6.18 on a probe on a nop of five bytes becomes a call, without a trap. The call
- * writes onto the stack, and a leaf function may have data below its stack pointer (the red zone, 128
- * bytes), which would be destroyed. Hence the step past it. It takes two leas because they leave the
- * flags alone. The operands are in registers, so they do not care where the stack pointer is.
+ * x86-64: the classic nop of one byte, on which a listener gets a trap. That is safe on all kernels.
  *
- * DFTRACER_USDT_NOP1 takes the classic nop of one byte, to compare with: always a trap.
+ * DFTRACER_USDT_NOP5 takes a nop of five bytes, which kernels from 6.18 on turn into a call. It is no
+ * faster on every machine, and it has two dangers. The call writes onto the stack, and a leaf function
+ * may have data below its stack pointer (the red zone, 128 bytes), which would be destroyed: hence the
+ * step past it, in two leas because they leave the flags alone. And kernels up to at least 6.18 do not
+ * give a forked child the page that is called: the child of a process that is listened to dies of
+ * SIGSEGV at its next probe. For programs that never fork.
+ *
+ * The operands are in registers, so they do not care where the stack pointer is.
  */
 #if defined(__x86_64__) && defined(__LP64__)
 #define DFTRACER_USDT_ARGS "8@%%rdi 8@%%rsi 8@%%rdx 8@%%rcx 8@%%r8 8@%%r9"
@@ -40,13 +44,13 @@
 #define DFTRACER_USDT_R3   "rcx"
 #define DFTRACER_USDT_R4   "r8"
 #define DFTRACER_USDT_R5   "r9"
-#ifdef DFTRACER_USDT_NOP1
-#define DFTRACER_USDT_PLACE "3:	nop\n"
-#else
+#ifdef DFTRACER_USDT_NOP5
 #define DFTRACER_USDT_PLACE                                                                        \
 	"	lea	{-128(%%rsp), %%rsp|rsp, [rsp - 128]}\n"                                   \
 	"3:	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00\n"                                            \
 	"	lea	{128(%%rsp), %%rsp|rsp, [rsp + 128]}\n"
+#else
+#define DFTRACER_USDT_PLACE "3:	nop\n"
 #endif
 #elif defined(__aarch64__) && defined(__LP64__)
 #define DFTRACER_USDT_ARGS  "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5"

@@ -23,7 +23,8 @@
  * A chunk is 4 bytes (how many bytes of the same stream went before in `part` probes, native byte
  * order) and then up to DFT_CHUNK_MAX - 4 bytes of a stream of items. The chunks of one event or
  * metadata, joined, are its stream; an item may lie across two of them. Those of one event have the
- * same `data` address, `value` and process. A chunk with 0 bytes before begins a new stream.
+ * same `value` and process, and the same `data` address unless the region was moved meanwhile, which
+ * C++ objects can be. A chunk with 0 bytes before begins a new stream.
  *
  * An item is one byte (DFT_ITEM_*) and what follows, unaligned, in native byte order. A `string` is
  * 4 bytes of length and the bytes.

@@ -120,17 +120,18 @@ PREAD = {"bare": bare, "dftrace-bpf": traced, "strace -f": strace}
 # Nobody listening costs too little to be seen in a million.
 REGION = {
     "no annotations": regions("bench_region_off", bare, 100),
-    "5-byte nop, not traced": regions("bench_region", bare, 100),
-    "1-byte nop, not traced": regions("bench_region_nop1", bare, 100),
-    "5-byte nop, dftrace-bpf": regions("bench_region", traced),
-    "1-byte nop, dftrace-bpf": regions("bench_region_nop1", traced),
-    "5-byte nop, bpftrace": regions("bench_region", bpftrace),
+    "not traced": regions("bench_region", bare, 100),
+    "not traced, 5-byte nop": regions("bench_region_nop5", bare, 100),
+    "dftrace-bpf": regions("bench_region", traced),
+    "dftrace-bpf, 5-byte nop": regions("bench_region_nop5", traced),
+    "bpftrace": regions("bench_region", bpftrace),
+    "bpftrace, 5-byte nop": regions("bench_region_nop5", bpftrace),
 }
 WORKLOADS = [
     Workload("pread 4 KiB", '"name":"pread"', pread_argv, PREAD),
     Workload("region, 2 arguments and 1 relation", '"cat":"C_APP"', None, REGION),
 ]
-NEEDS = {"strace -f": "strace", "5-byte nop, bpftrace": "bpftrace"}
+NEEDS = {"strace -f": "strace", "bpftrace": "bpftrace", "bpftrace, 5-byte nop": "bpftrace"}
 
 
 def measure(work, rounds, calls, tmp):

@@ -78,7 +78,9 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	if (h->arg[5])
 		memcpy(h->chunk, (const void *)(uintptr_t)h->arg[4], h->arg[5]);
 	h->tid = (int)syscall(SYS_gettid);
+#ifdef DFTRACER_USDT_NOP5
 	r[REG_RIP] += 4; /* over the rest of the nop */
+#endif
 }
 
 /* ---- finding them ---------------------------------------------------------------------------- */

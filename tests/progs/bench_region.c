@@ -5,8 +5,8 @@
  *
  *     bench_region CALLS
  *
- * Prints {"calls":N,"wall_ns":N,"cpu_ns":N}, both times of the loop alone. bench_region_nop1.c and
- * bench_region_off.c are the same with the classic probe and with annotations compiled away.
+ * Prints {"calls":N,"wall_ns":N,"cpu_ns":N}, both times of the loop alone. bench_region_nop5.c and
+ * bench_region_off.c are the same with the five-byte nop and with annotations compiled away.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -45,6 +45,7 @@ struct image {
 	struct image *same; /* armed through this one, which has the same inode below */
 	int fd;		    /* O_PATH; -1 */
 	int wd;		    /* inotify; -1 */
+	int lease_fd;	    /* with a read lease; -1 */
 	bool overlay;
 };
 
@@ -76,8 +77,17 @@ static struct image *find(const struct dft_arm *arm, const struct stat *st)
 	return img;
 }
 
+/* Gives the lease back. */
+static void unlease(struct image *img)
+{
+	if (img->lease_fd >= 0)
+		close(img->lease_fd);
+	img->lease_fd = -1;
+}
+
 static void image_free(struct image *img)
 {
+	unlease(img);
 	if (img->fd >= 0)
 		close(img->fd);
 	free(img->sites);
@@ -142,7 +152,7 @@ static int link_image(struct dft_arm *arm, struct image *img)
 
 static bool is_scarce(int err)
 {
-	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOSPC;
+	return err == -ETXTBSY || err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOSPC;
 }
 
 static const char *remedy(int err)
@@ -155,6 +165,8 @@ static const char *remedy(int err)
 		return "raise fs.inotify.max_user_watches";
 	case -ENOMEM:
 		return "free some memory";
+	case -ETXTBSY:
+		return "somebody is writing to it: it is armed when it is used after that";
 	case -EPERM:
 	case -EACCES:
 		return "run dftrace-bpf as root";
@@ -316,6 +328,25 @@ static void unwatch(struct dft_arm *arm, struct image *img)
 	img->wd = -1;
 }
 
+/*
+ * Who opens the file for writing waits in open() until the lease is given back, which is when no
+ * breakpoint is in it any more. Without a lease, where the file system has none, we hear of it only
+ * afterwards. Who has it open already cannot be made to wait: then it is not armed.
+ */
+static int lease(struct image *img, int fd)
+{
+	img->lease_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (img->lease_fd < 0)
+		return -errno;
+	if (!fcntl(img->lease_fd, F_SETLEASE, F_RDLCK))
+		return 0;
+	if (errno == EAGAIN)
+		return -ETXTBSY;
+	dft_verbose("%s: no lease: %s", img->name, strerror(errno));
+	unlease(img);
+	return 0;
+}
+
 /* Of a file that is watched, and so cannot change unnoticed any more. 0 or -errno. */
 static int look_again(struct image *img, int fd)
 {
@@ -341,6 +372,8 @@ static int try_to_arm(struct dft_arm *arm, struct image *img, int fd, int path_f
 	/* Whatever its name stands for by now, or in another mount namespace: it is this file. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	err = watch(arm, img, path);
+	if (!err)
+		err = lease(img, fd);
 	if (!err)
 		err = look_again(img, fd);
 	if (err)
@@ -372,6 +405,7 @@ static void arm_image(struct dft_arm *arm, struct image *img, int fd, int path_f
 	if (!img->err)
 		return;
 	unwatch(arm, img);
+	unlease(img);
 	if (img->fd >= 0)
 		close(img->fd);
 	img->fd = -1;
@@ -390,6 +424,7 @@ static struct image *image_new(const struct stat *st, const char *name)
 	img->st = *st;
 	img->fd = -1;
 	img->wd = -1;
+	img->lease_fd = -1;
 	img->name = strdup(name);
 	if (!img->name) {
 		free(img);
@@ -619,6 +654,30 @@ static unsigned int on_event(struct dft_arm *arm, const struct inotify_event *ev
 		dropped++;
 	}
 	return dropped;
+}
+
+static struct image *find_breaking(const struct dft_arm *arm)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(&arm->images, &at)))
+		for (struct image *img = slot->value; img; img = img->next)
+			if (img->lease_fd >= 0 && fcntl(img->lease_fd, F_GETLEASE) != F_RDLCK)
+				return img;
+	return NULL;
+}
+
+void dft_arm_on_lease(struct dft_arm *arm)
+{
+	struct image *img;
+
+	while ((img = find_breaking(arm))) {
+		say_changed(img);
+		/* Before somebody can execute it again: that must be told. */
+		dft_tracer_images_unseen(arm->tracer);
+		drop(arm, img);
+	}
 }
 
 unsigned int dft_arm_on_watch(struct dft_arm *arm)

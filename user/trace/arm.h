@@ -64,6 +64,8 @@ int dft_arm_watch_fd(const struct dft_arm *arm);
  * the job. Returns how many; the kernel side should then say again which files are used.
  */
 unsigned int dft_arm_on_watch(struct dft_arm *arm);
+/* After SIGIO: the same for files that somebody waits to write to. */
+void dft_arm_on_lease(struct dft_arm *arm);
 
 /* Files with probes that could not be armed, and files not looked at for want of descriptors. */
 size_t dft_arm_failures(const struct dft_arm *arm);

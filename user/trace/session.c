@@ -241,6 +241,7 @@ static int setup_events(struct session *s)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGIO);
 	/*
 	 * A reader of --ready-fd that has gone must not end the tracer, nor a line written from the
 	 * background stop it, and CMD with it. CMD has been forked already and keeps its own.
@@ -627,6 +628,11 @@ static void on_signal(struct session *s)
 
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
+	if (info.ssi_signo == SIGIO) {
+		if (s->arm)
+			dft_arm_on_lease(s->arm);
+		return;
+	}
 	if (info.ssi_signo >= NSIG)
 		return;
 	s->signals[info.ssi_signo]++;

@@ -15,11 +15,26 @@
 
 char dft_declared_mark, dft_late_mark;
 
-static struct dft_stream *find(struct dft_annots *annots, uint64_t data)
+static struct dft_stream *find(struct dft_annots *annots, uint64_t data, uint64_t value)
 {
 	for (size_t i = 0; i < annots->nstreams; i++)
-		if (annots->streams[i].data == data)
+		if (annots->streams[i].data == data && annots->streams[i].value == value)
 			return &annots->streams[i];
+	return NULL;
+}
+
+/*
+ * A C++ object that was moved goes on in other memory, and another one may be in its old by now: the
+ * stream of the same start that has come just as far.
+ */
+static struct dft_stream *find_moved(struct dft_annots *annots, uint64_t value, uint32_t before)
+{
+	for (size_t i = 0; i < annots->nstreams; i++) {
+		struct dft_stream *stream = &annots->streams[i];
+
+		if (stream->value == value && stream->bytes.len == before && !stream->broken)
+			return stream;
+	}
 	return NULL;
 }
 
@@ -32,18 +47,22 @@ static void drop(struct dft_annots *annots, struct dft_stream *stream)
 		(size_t)(annots->streams + annots->nstreams - stream) * sizeof(*stream));
 }
 
-/* The stream in this memory, new if there is none; what another region has left there goes. */
-static struct dft_stream *obtain(struct dft_annots *annots, uint64_t data, uint64_t value, bool fresh)
+/* The stream of this region, new if there is none. */
+static struct dft_stream *obtain(struct dft_annots *annots, uint64_t data, uint64_t value,
+				 uint32_t before)
 {
-	struct dft_stream *stream = find(annots, data), *more;
+	struct dft_stream *stream = find(annots, data, value), *more;
 
-	if (stream && (fresh || stream->value != value)) {
+	if (!stream && before)
+		stream = find_moved(annots, value, before);
+	if (stream && before) {
+		stream->data = data;
+		return stream;
+	}
+	if (stream) {
 		drop(annots, stream);
 		annots->unended++;
-		stream = NULL;
 	}
-	if (stream)
-		return stream;
 	if (annots->nstreams == STREAMS_MAX) {
 		drop(annots, annots->streams); /* the oldest */
 		annots->unended++;
@@ -62,7 +81,7 @@ static struct dft_stream *obtain(struct dft_annots *annots, uint64_t data, uint6
 int dft_stream_add(struct dft_annots *annots, uint64_t data, uint64_t value, uint32_t before,
 		   const char *bytes, size_t len)
 {
-	struct dft_stream *stream = obtain(annots, data, value, before == 0);
+	struct dft_stream *stream = obtain(annots, data, value, before);
 
 	if (!stream)
 		return -ENOMEM;
@@ -78,7 +97,7 @@ int dft_stream_add(struct dft_annots *annots, uint64_t data, uint64_t value, uin
 
 int dft_stream_break(struct dft_annots *annots, uint64_t data, uint64_t value)
 {
-	struct dft_stream *stream = obtain(annots, data, value, false);
+	struct dft_stream *stream = obtain(annots, data, value, UINT32_MAX);
 
 	if (!stream)
 		return -ENOMEM;
@@ -89,9 +108,9 @@ int dft_stream_break(struct dft_annots *annots, uint64_t data, uint64_t value)
 bool dft_stream_take(struct dft_annots *annots, uint64_t data, uint64_t value,
 		     struct dft_stream *out)
 {
-	struct dft_stream *stream = find(annots, data);
+	struct dft_stream *stream = find(annots, data, value);
 
-	if (!stream || stream->value != value)
+	if (!stream)
 		return false;
 	*out = *stream;
 	annots->waiting -= stream->bytes.len;

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
 // CFLAGS: -O2
-#define DFTRACER_USDT_NOP1 1
+#define DFTRACER_USDT_NOP5 1
 #include "bench_region.c"
