@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +72,24 @@ void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *one)
 void dft_tracer_images_unseen(struct dft_tracer *tracer)
 {
 	(void)tracer;
+}
+
+/* File systems without leases: then changes are only noticed afterwards, which most tests are about. */
+static bool leases;
+
+int fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	long arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (cmd == F_SETLEASE && !leases) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_fcntl, fd, cmd, arg);
 }
 
 static const struct dft_armed *armed_as(ino_t ino)
@@ -436,6 +456,52 @@ static void written_to(void **state)
 	look("c");
 	program("c", 0, 0);
 	assert_int_equal(dft_arm_on_watch(arm), 0);
+}
+
+/* Who opens it for writing waits until it is disarmed. */
+static void leased(void **state)
+{
+	struct dft_arm_result result;
+	sigset_t set;
+	int pipe_fds[2], signal, status, fd;
+	char byte = 0;
+	pid_t pid;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	program("a", 2, MAKE_CODE);
+	fd = open("a", O_WRONLY | O_CLOEXEC);
+	leases = true;
+	result = look("a");
+	assert_int_equal(result.err, -ETXTBSY); /* who has it open already cannot be made to wait */
+	close(fd);
+	result = look("a");
+	want_armed(&result);
+	said();
+	dft_arm_on_lease(arm);
+	assert_int_equal(armed_now(), 1);
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		fd = open("a", O_WRONLY | O_TRUNC | O_CLOEXEC);
+		_exit(fd < 0 || write(pipe_fds[1], "w", 1) != 1);
+	}
+	assert_int_equal(sigwait(&set, &signal), 0);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), -1); /* it waits */
+	assert_int_equal(armed_now(), 1);
+	dft_arm_on_lease(arm);
+	assert_int_equal(armed_now(), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	assert_string_equal(said(), "dftrace-bpf: a: it has changed: its probes are disarmed until it is "
+				    "executed or mapped again\n");
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+	leases = false;
 }
 
 /* Whoever writes through a mapping is noticed when the file is closed, by its time. */
@@ -881,6 +947,7 @@ int main(void)
 		T(asked_for),
 		T(failing),
 		T(written_to),
+		T(leased),
 		T(written_by_mapping),
 		T(looked_at_first),
 		T(many_plain),
