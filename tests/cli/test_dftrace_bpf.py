@@ -88,6 +88,7 @@ def test_options_in_help_man_and_completion(tmp):
 def test_every_option_of_help_is_accepted(tmp):
     """With no target, a known option ends in 'nothing to trace', an unknown one does not."""
     values = {"pid": "1", "user": "root", "duration": "1", "include": "/", "exclude": "/",
+              "usdt": "/x",
               "output": "x", "ring": "64K", "ready-fd": "2"}
     for name, (letter, valued) in options_of_help().items():
         for option in [f"--{name}"] + ([f"-{letter}"] if letter else []):
