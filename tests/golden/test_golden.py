@@ -541,6 +541,22 @@ def cut_anywhere():
     return None if len(got) == 2 * (size - 1) else f"{len(got)} events"
 
 
+def many_of_each():
+    """Keys and ids are told once, few or many: around the number from which on a table is used."""
+    script, want = SCENE, []
+    for count in (1, 2, 15, 16, 17, 18, 33, 200):
+        keys = [f"k{n}" for n in range(count)]
+        ids = [f"{n + 1:016x}" for n in range(count)]
+        for turn in (0, 1):
+            script += "".join(f'item int "{k}" {turn * 1000 + n}\n' for n, k in enumerate(keys))
+            script += "".join(f"item rel used {i}\n" for i in ids)
+        script += f'event "{count}" "c" start=2000 ts=9\n'
+        want.append({**{k: 1000 + n for n, k in enumerate(keys)}, "relations": {"used": ids}})
+    got = [list(r["args"].items())[1:] for r in lines_of(script + "exit ts=10 status=0\nreap\n")
+           if r.get("type") == 2]
+    return None if got == [list(w.items()) for w in want] else f"{got}"[:300]
+
+
 def never_ended():
     """Memory is bounded, and each region that was left is counted; the newest can go on."""
     script = SCENE
@@ -619,7 +635,7 @@ def in_any_order(lossy):
     return None
 
 
-MADE = {"annot_cut_anywhere": cut_anywhere, "annot_never_ended": never_ended,
+MADE = {"annot_cut_anywhere": cut_anywhere, "annot_many_of_each": many_of_each, "annot_never_ended": never_ended,
         "annot_in_any_order": lambda: in_any_order(False),
         "annot_lossy": lambda: in_any_order(True)}
 

@@ -199,10 +199,11 @@ struct rel_list {
 	uint8_t rel;
 	uint64_t *ids;
 	size_t n;
-	struct dft_map seen;
+	struct dft_map seen; /* of long lists */
 };
 
 #define REL_LISTS 5 /* four that have names, and the rest */
+#define FEW	  16 /* up to here looking at all is faster than a table */
 
 struct event {
 	const struct dft_rec_annot *rec;
@@ -212,7 +213,7 @@ struct event {
 	struct dft_buf keys;
 	struct arg *args;
 	size_t nargs;
-	struct dft_map by_key; /* hash of the key -> number of the argument + 1 */
+	struct dft_map by_key; /* of many: hash of the key -> number of the argument + 1 */
 	struct rel_list rels[REL_LISTS];
 	size_t nrels;
 };
@@ -249,50 +250,85 @@ static size_t quote_key(struct dft_buf *keys, const struct dft_item_text *key)
 	return at;
 }
 
+static bool arg_is(const struct event *event, size_t i, const char *key, size_t len)
+{
+	const struct arg *arg = &event->args[i];
+
+	return arg->key_len == len && !memcmp(event->keys.data + arg->key_at, key, len);
+}
+
+/* The argument of a key, or NULL. */
+static struct arg *find_arg(struct event *event, const char *key, size_t len)
+{
+	uintptr_t known;
+
+	if (event->nargs <= FEW) {
+		for (size_t i = 0; i < event->nargs; i++)
+			if (arg_is(event, i, key, len))
+				return &event->args[i];
+		return NULL;
+	}
+	known = (uintptr_t)dft_map_get(&event->by_key, dft_hash(key, len));
+	return known ? &event->args[known - 1] : NULL;
+}
+
+static int index_arg(struct event *event, size_t i)
+{
+	const struct arg *arg = &event->args[i];
+
+	return dft_map_put(&event->by_key, dft_hash(event->keys.data + arg->key_at, arg->key_len),
+			   (void *)(uintptr_t)(i + 1));
+}
+
 /* The last value of a key counts; it stands where the first one stood. */
 static int add_arg(struct event *event, const struct dft_item_value *item)
 {
 	size_t at = quote_key(&event->keys, &item->key), len;
-	uintptr_t known;
-	uint64_t hash;
-	struct arg *more;
+	struct arg *arg;
+	int err = 0;
 
 	if (event->keys.failed)
 		return -ENOMEM;
 	len = event->keys.len - at;
-	hash = dft_hash(event->keys.data + at, len);
-	known = (uintptr_t)dft_map_get(&event->by_key, hash);
-	if (known) {
-		event->args[known - 1].value = *item;
+	arg = find_arg(event, event->keys.data + at, len);
+	if (arg) {
+		arg->value = *item;
 		event->keys.len = at;
 		return 0;
 	}
 	if ((event->nargs & (event->nargs - 1)) == 0) {
-		more = realloc(event->args, (event->nargs ? event->nargs * 2 : 1) * sizeof(*more));
-		if (!more)
+		arg = realloc(event->args, (event->nargs ? event->nargs * 2 : 1) * sizeof(*arg));
+		if (!arg)
 			return -ENOMEM;
-		event->args = more;
+		event->args = arg;
 	}
-	event->args[event->nargs].key_at = at;
-	event->args[event->nargs].key_len = len;
-	event->args[event->nargs++].value = *item;
-	return dft_map_put(&event->by_key, hash, (void *)(uintptr_t)event->nargs);
+	arg = &event->args[event->nargs++];
+	arg->key_at = at;
+	arg->key_len = len;
+	arg->value = *item;
+	if (event->nargs == FEW + 1)
+		for (size_t i = 0; i < event->nargs && !err; i++)
+			err = index_arg(event, i);
+	else if (event->nargs > FEW)
+		err = index_arg(event, event->nargs - 1);
+	return err;
 }
 
-static int add_rel(struct event *event, uint8_t rel, uint64_t id)
+static bool has_id(const struct rel_list *list, uint64_t id)
 {
-	struct rel_list *list = NULL;
+	if (list->n > FEW)
+		return dft_map_get(&list->seen, id);
+	for (size_t i = 0; i < list->n; i++)
+		if (list->ids[i] == id)
+			return true;
+	return false;
+}
 
-	if (rel > REL_LISTS - 1)
-		rel = REL_LISTS - 1;
-	for (size_t i = 0; i < event->nrels; i++)
-		if (event->rels[i].rel == rel)
-			list = &event->rels[i];
-	if (!list) {
-		list = &event->rels[event->nrels++];
-		list->rel = rel;
-	}
-	if (dft_map_get(&list->seen, id))
+static int add_id(struct rel_list *list, uint64_t id)
+{
+	int err = 0;
+
+	if (has_id(list, id))
 		return 0;
 	if ((list->n & (list->n - 1)) == 0) {
 		uint64_t *more = realloc(list->ids, (list->n ? list->n * 2 : 1) * sizeof(*more));
@@ -302,7 +338,23 @@ static int add_rel(struct event *event, uint8_t rel, uint64_t id)
 		list->ids = more;
 	}
 	list->ids[list->n++] = id;
-	return dft_map_put(&list->seen, id, DFT_DECLARED);
+	if (list->n == FEW + 1)
+		for (size_t i = 0; i < list->n && !err; i++)
+			err = dft_map_put(&list->seen, list->ids[i], DFT_DECLARED);
+	else if (list->n > FEW)
+		err = dft_map_put(&list->seen, id, DFT_DECLARED);
+	return err;
+}
+
+static int add_rel(struct event *event, uint8_t rel, uint64_t id)
+{
+	if (rel > REL_LISTS - 1)
+		rel = REL_LISTS - 1;
+	for (size_t i = 0; i < event->nrels; i++)
+		if (event->rels[i].rel == rel)
+			return add_id(&event->rels[i], id);
+	event->rels[event->nrels].rel = rel;
+	return add_id(&event->rels[event->nrels++], id);
 }
 
 static int collect(struct event *event, struct dft_items *items)
