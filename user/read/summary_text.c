@@ -63,7 +63,7 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 		fprintf(f, "INCOMPLETE: %" PRIu64 " calls and records lost, see below\n",
 			job->lost_cnt);
 	if (dft_sums_lack(&job->annots))
-		fputs("INCOMPLETE: annotations are missing, or may be, see below\n", f);
+		fputs("INCOMPLETE: annotations are missing, or may be, see below (--usdt names files ahead)\n", f);
 	if (job->no_args)
 		fputs("UNKNOWN: results, errors, bytes and files of what was traced with --no-args "
 		      "(they count as 0 below)\n", f);
