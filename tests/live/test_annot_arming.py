@@ -183,6 +183,17 @@ def test_first_line_of_main(tmp):
 
 
 @test
+def test_program_among_the_arguments(tmp):
+    """Of a command that runs another one, which is named by its path."""
+    need_root()
+    t = trace(tmp, ["env", "A=/b", "nice", PROGS / "region_hits", "first", "20"])
+    said = Said(t.run.out.decode())
+    equal(len(said.hits), 20, "hits")
+    compare(t, said)
+    equal(gaps(t), [], "gaps")
+
+
+@test
 def test_before_main(tmp):
     """A library that comes with the command, and has regions before main()."""
     need_root()

@@ -18,12 +18,23 @@
 #include "log.h"
 #include "mappings.h"
 
+#define ARGS_MAX 64 /* of CMD that are looked at: a list of files can be long */
+
 static void on_file(void *ctx, const char *path)
 {
 	int err = dft_arm_file(ctx, path, false);
 
 	if (err)
 		dft_verbose("%s: %s", path, strerror(-err));
+}
+
+/* An argument that may be a program that CMD will run, as in `mpirun -n 4 ./job`. */
+static bool names_program(const char *arg)
+{
+	struct stat st;
+
+	return strchr(arg, '/') && !stat(arg, &st) && S_ISREG(st.st_mode) &&
+	       st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH);
 }
 
 int dft_arm_command(struct dft_arm *arm, char *const *argv)
@@ -34,8 +45,11 @@ int dft_arm_command(struct dft_arm *arm, char *const *argv)
 	dft_libs_environment(&env);
 	if (argv)
 		err = dft_libs_each(argv[0], &env, on_file, arm);
+	for (size_t i = 1; argv && argv[i] && i < ARGS_MAX && err != -ENOMEM; i++)
+		if (names_program(argv[i]))
+			err = dft_libs_each(argv[i], &env, on_file, arm);
 	/* A command that is not there: who executes it will say so. */
-	if (!err || err == -ENOENT)
+	if (err != -ENOMEM)
 		err = dft_libs_dftracer(&env, on_file, arm);
 	return err;
 }
