@@ -47,6 +47,17 @@ ALWAYS_INLINE void fill(struct dft_rec_annot *rec, const struct dft_task *t, __u
 	rec->chunk_len = 0;
 }
 
+/* How far the program's CLOCK_MONOTONIC is ahead of ours: in a time namespace of its own. */
+ALWAYS_INLINE __u64 time_offset(struct task_struct *task)
+{
+	struct nsproxy *proxy = BPF_CORE_READ(task, nsproxy);
+
+	if (!proxy)
+		return 0;
+	return BPF_CORE_READ(proxy, time_ns, offsets.monotonic.tv_sec) * 1000000000ull +
+	       BPF_CORE_READ(proxy, time_ns, offsets.monotonic.tv_nsec);
+}
+
 /* The record is built in the ring: a program that is preempted here may meet itself on its CPU. */
 ALWAYS_INLINE int send_long(struct task_struct *task, const struct dft_task *t, __u32 probe,
 			    const __u64 *operands)
@@ -57,7 +68,9 @@ ALWAYS_INLINE int send_long(struct task_struct *task, const struct dft_task *t, 
 	if (!rec)
 		return -1;
 	fill(rec, t, probe, operands);
-	if (probe == DFT_PROBE_EVENT && operands[2] < BPF_CORE_READ(task, group_leader, start_time))
+	/* Not the last two bits, which say something else in metadata; parts have its value as well. */
+	rec->value -= time_offset(task) & ~3ull;
+	if (probe == DFT_PROBE_EVENT && rec->value < BPF_CORE_READ(task, group_leader, start_time))
 		rec->flags |= DFT_ANNOT_INHERITED;
 	if (len > DFT_CHUNK_MAX)
 		len = DFT_CHUNK_MAX;

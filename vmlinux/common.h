@@ -148,6 +148,23 @@ struct signal_struct {
 	unsigned int flags;
 };
 
+struct timespec64 {
+	s64 tv_sec;
+	long tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 monotonic;
+};
+
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct mm_struct *mm;
@@ -161,6 +178,7 @@ struct task_struct {
 	char comm[16];
 	struct fs_struct *fs;
 	struct files_struct *files;
+	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 };
 

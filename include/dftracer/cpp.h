@@ -71,11 +71,7 @@ class DFTracer
 		dft_region_start(&region, name, cat, event_type, type);
 	}
 
-	/*
-	 * The region goes over to the new object. What it told in part probes stays with the address
-	 * of the old one, so a region should move before it has told 400 bytes: a listener reports
-	 * those as missing otherwise.
-	 */
+	/* The region goes over to the new object, and goes on from where it was. */
 	DFT_HIDDEN DFTracer(DFTracer &&other) noexcept
 	{
 		region.data.profiler = nullptr;

@@ -69,6 +69,12 @@ void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *one)
 		one->n = 0;
 }
 
+void dft_tracer_disarm_all(struct dft_tracer *tracer, struct dft_armed **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		dft_tracer_disarm(tracer, list[i]);
+}
+
 void dft_tracer_images_unseen(struct dft_tracer *tracer)
 {
 	(void)tracer;
@@ -402,7 +408,7 @@ static void failing(void **state)
 	want_failed(&result, true, -EMFILE);
 	assert_non_null(strstr(said(),
 			       "dftrace-bpf: b: its probes cannot be armed: Too many open files "
-			       "(raise ulimit -n)"));
+			       "(raise ulimit -n or fs.inotify.max_user_instances)"));
 	result = look("b");
 	want_failed(&result, true, -EMFILE);
 	assert_string_equal(said(), "");
@@ -438,8 +444,8 @@ static void written_to(void **state)
 	program("a", 1, MAKE_CODE + 0x80);
 	assert_int_equal(dft_arm_on_watch(arm), 1);
 	assert_string_equal(said(),
-			    "dftrace-bpf: a: it has changed: its probes are disarmed until it is "
-			    "executed or mapped again\n");
+			    "dftrace-bpf: a: it has changed: its probes are disarmed while it is written "
+			    "to\n");
 	assert_int_equal(armed_now(), 1);
 	assert_null(armed_as(ino_of("a")));
 	assert_int_equal(dft_arm_on_watch(arm), 0);
@@ -497,8 +503,8 @@ static void leased(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
-	assert_string_equal(said(), "dftrace-bpf: a: it has changed: its probes are disarmed until it is "
-				    "executed or mapped again\n");
+	assert_string_equal(said(), "dftrace-bpf: a: it has changed: its probes are disarmed while it is written "
+			    "to\n");
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 	leases = false;

@@ -587,6 +587,28 @@ int dft_annot_record(struct dft_engine *engine, struct dft_proc *proc,
 
 /* ---- coverage and the end ------------------------------------------------------------------- */
 
+/* From `ts_ns` on annotations of a file are missing in this process: for so long, or for good. */
+static void write_coverage(struct dft_engine *engine, struct dft_proc *proc, const char *key,
+			   const char *value, uint64_t ts_ns, const char *path, size_t len)
+{
+	struct dft_json json;
+
+	dft_metadata_begin(&json, engine, proc, "CM", DFT_LINE_DFTRACER);
+	dft_json_cstr(&json, "name", key);
+	dft_json_cstr(&json, "value", value);
+	dft_json_u64(&json, "ts", dft_line_us(engine, ts_ns));
+	dft_json_str(&json, "path", path, len);
+	dft_metadata_end(&json);
+}
+
+void dft_engine_unheard(struct dft_engine *engine, struct dft_proc *proc, const char *path,
+			uint64_t now_ns)
+{
+	if (proc->opened)
+		write_coverage(engine, proc, "probes_unarmed", "opened for writing", now_ns, path,
+			       strlen(path));
+}
+
 void dft_annot_image(struct dft_engine *engine, struct dft_proc *proc,
 		     const struct dft_rec_image *rec, const struct dft_image_found *found)
 {
@@ -595,16 +617,12 @@ void dft_annot_image(struct dft_engine *engine, struct dft_proc *proc,
 	bool whole = name && !(name->flags & DFT_NAME_TRUNCATED);
 	uint64_t gap_ns;
 	char gap[24];
-	struct dft_json json;
 
 	gap_ns = found->armed_ns - rec->ts_ns;
 	snprintf(gap, sizeof(gap), "%llu", (unsigned long long)((gap_ns + 999) / 1000));
-	dft_metadata_begin(&json, engine, proc, "CM", DFT_LINE_DFTRACER);
-	dft_json_cstr(&json, "name", failed ? "probes_unarmed" : "probes_gap_us");
-	dft_json_cstr(&json, "value", failed ? found->why : gap);
-	dft_json_u64(&json, "ts", dft_line_us(engine, rec->ts_ns));
-	dft_json_str(&json, "path", whole ? name->text : "", whole ? name->len : 0);
-	dft_metadata_end(&json);
+	write_coverage(engine, proc, failed ? "probes_unarmed" : "probes_gap_us",
+		       failed ? found->why : gap, rec->ts_ns, whole ? name->text : "",
+		       whole ? name->len : 0);
 }
 
 static void write_app(struct dft_json *json, const struct dft_app *app)

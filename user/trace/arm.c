@@ -13,12 +13,14 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
 #include "map.h"
+#include "mappings.h"
 #include "notes.h"
 #include "tracer.h"
 
@@ -52,9 +54,11 @@ struct image {
 struct dft_arm {
 	struct dft_tracer *tracer;
 	struct dft_map images; /* by key_of() */
-	size_t nplain;
+	size_t nplain, narmed;
 	size_t failures;
 	int watch_fd, watch_err;
+	dft_arm_changed_fn changed;
+	void *changed_ctx;
 	bool said_scarce;
 };
 
@@ -115,6 +119,7 @@ static void unlink_image(struct dft_arm *arm, struct image *img)
 		dft_map_remove(&arm->images, key);
 	}
 	arm->nplain -= is_plain(img);
+	arm->narmed -= img->armed != NULL;
 }
 
 /* One that can be forgotten, or NULL. They come in no order. */
@@ -143,8 +148,10 @@ static int link_image(struct dft_arm *arm, struct image *img)
 	}
 	img->next = dft_map_get(&arm->images, key);
 	err = dft_map_put(&arm->images, key, img);
-	if (!err)
+	if (!err) {
 		arm->nplain += is_plain(img);
+		arm->narmed += img->armed != NULL;
+	}
 	return err;
 }
 
@@ -160,7 +167,7 @@ static const char *remedy(int err)
 	switch (err) {
 	case -EMFILE:
 	case -ENFILE:
-		return "raise ulimit -n";
+		return "raise ulimit -n or fs.inotify.max_user_instances";
 	case -ENOSPC:
 		return "raise fs.inotify.max_user_watches";
 	case -ENOMEM:
@@ -316,7 +323,7 @@ static int watch(struct dft_arm *arm, struct image *img, const char *path)
 {
 	if (arm->watch_fd < 0)
 		return arm->watch_err;
-	img->wd = inotify_add_watch(arm->watch_fd, path, IN_MODIFY | IN_CLOSE_WRITE);
+	img->wd = inotify_add_watch(arm->watch_fd, path, IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB);
 	return img->wd < 0 ? -errno : 0;
 }
 
@@ -471,11 +478,12 @@ static void drop(struct dft_arm *arm, struct image *img)
 	image_free(img);
 }
 
-static void say_changed(const struct image *img)
+static void say_changed(struct dft_arm *arm, const struct image *img)
 {
-	dft_warn("%.*s: it has changed: its probes are disarmed until it is executed or mapped "
-		 "again",
+	dft_warn("%.*s: it has changed: its probes are disarmed while it is written to",
 		 NAME_MAX_SHOWN, img->name);
+	if (arm->changed)
+		arm->changed(arm->changed_ctx, &img->st, img->name);
 }
 
 /* ---- examining ------------------------------------------------------------------------------- */
@@ -563,7 +571,7 @@ static void examine(struct dft_arm *arm, int path_fd, const char *name, bool exp
 			give(img, out);
 			return;
 		}
-		say_changed(img);
+		say_changed(arm, img);
 	} else if (img && unchanged(&img->st, &st) && !explicit) {
 		give(img, out);
 		return;
@@ -637,6 +645,15 @@ static struct image *find_watch(const struct dft_arm *arm, int wd, bool any)
 	return NULL;
 }
 
+/* Without a name and not in use: it is the job's to have its space back. */
+static bool is_left(const struct image *img)
+{
+	struct stat st;
+
+	return !fstat(img->fd, &st) && !st.st_nlink &&
+	       !dft_mappings_used(major(st.st_dev) << 20 | minor(st.st_dev), st.st_ino);
+}
+
 static unsigned int on_event(struct dft_arm *arm, const struct inotify_event *event)
 {
 	bool all = event->mask & IN_Q_OVERFLOW;
@@ -645,11 +662,20 @@ static unsigned int on_event(struct dft_arm *arm, const struct inotify_event *ev
 	struct stat st;
 
 	while ((img = find_watch(arm, event->wd, all))) {
+		/* Other changes of what is known of it are none of what is in it. */
+		if (event->mask == IN_ATTRIB && !is_left(img))
+			break;
+		if (event->mask == IN_ATTRIB) {
+			dft_verbose("%s: deleted, and nobody runs it: disarmed", img->name);
+			drop(arm, img);
+			dropped++;
+			continue;
+		}
 		/* Closed by somebody who might have written, through a mapping perhaps. */
 		if (event->mask == IN_CLOSE_WRITE && !fstat(img->fd, &st) &&
 		    same_content(&img->st, &st))
 			break;
-		say_changed(img);
+		say_changed(arm, img);
 		drop(arm, img);
 		dropped++;
 	}
@@ -673,7 +699,7 @@ void dft_arm_on_lease(struct dft_arm *arm)
 	struct image *img;
 
 	while ((img = find_breaking(arm))) {
-		say_changed(img);
+		say_changed(arm, img);
 		/* Before somebody can execute it again: that must be told. */
 		dft_tracer_images_unseen(arm->tracer);
 		drop(arm, img);
@@ -695,6 +721,12 @@ unsigned int dft_arm_on_watch(struct dft_arm *arm)
 		}
 	}
 	return dropped;
+}
+
+void dft_arm_on_change(struct dft_arm *arm, dft_arm_changed_fn fn, void *ctx)
+{
+	arm->changed = fn;
+	arm->changed_ctx = ctx;
 }
 
 int dft_arm_watch_fd(const struct dft_arm *arm)
@@ -721,6 +753,24 @@ struct dft_arm *dft_arm_new(struct dft_tracer *tracer)
 	return arm;
 }
 
+/* Without memory for the list they are disarmed one by one, later. */
+static void disarm_all(struct dft_arm *arm)
+{
+	struct dft_armed **armed = calloc(arm->narmed + 1, sizeof(struct dft_armed *));
+	struct dft_map_slot *slot;
+	size_t at = 0, n = 0;
+
+	while (armed && (slot = dft_map_next(&arm->images, &at))) {
+		for (struct image *img = slot->value; img; img = img->next) {
+			if (img->armed)
+				armed[n++] = img->armed;
+			img->armed = NULL;
+		}
+	}
+	dft_tracer_disarm_all(arm->tracer, armed, n);
+	free(armed);
+}
+
 void dft_arm_free(struct dft_arm *arm)
 {
 	struct dft_map_slot *slot;
@@ -728,6 +778,7 @@ void dft_arm_free(struct dft_arm *arm)
 
 	if (!arm)
 		return;
+	disarm_all(arm);
 	while ((slot = dft_map_next(&arm->images, &at))) {
 		struct image *img = slot->value, *next;
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 struct dft_arm;
@@ -24,6 +25,12 @@ struct dft_arm_result {
 
 /* NULL + errno. */
 struct dft_arm *dft_arm_new(struct dft_tracer *tracer);
+/*
+ * Before a file is disarmed because somebody writes to it: who has it mapped is not listened to any
+ * more. `st` is of the file.
+ */
+typedef void (*dft_arm_changed_fn)(void *ctx, const struct stat *st, const char *name);
+void dft_arm_on_change(struct dft_arm *arm, dft_arm_changed_fn fn, void *ctx);
 /* Disarms everything: before the tracer is freed. */
 void dft_arm_free(struct dft_arm *arm);
 

@@ -78,6 +78,9 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size);
 int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns);
 /* A process whose end waits for its tallies, or NULL. */
 struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint64_t start_ns);
+/* A file that a process has mapped is not listened to any more, as of CLOCK_MONOTONIC `now_ns`. */
+void dft_engine_unheard(struct dft_engine *engine, struct dft_proc *proc, const char *path,
+			uint64_t now_ns);
 /* Has a dying process declared entities or types? */
 bool dft_engine_dying_declared(const struct dft_engine *engine);
 /* One tally of the kernel side's map; kept if its process is dying. 0 or -ENOMEM. */

@@ -141,3 +141,36 @@ int dft_mapping_open(pid_t tid, const struct dft_mapping *mapping)
 	}
 	return fd >= 0 ? fd : err;
 }
+
+struct wanted {
+	uint32_t dev;
+	uint64_t ino;
+	bool found;
+};
+
+static bool is_wanted(void *ctx, pid_t tid, const struct dft_mapping *mapping)
+{
+	struct wanted *wanted = ctx;
+
+	(void)tid;
+	wanted->found = mapping->dev == wanted->dev && mapping->ino == wanted->ino;
+	return wanted->found;
+}
+
+bool dft_mappings_used(uint32_t dev, uint64_t ino)
+{
+	struct wanted wanted = { .dev = dev, .ino = ino };
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	if (!dir)
+		return true; /* not known: it may be */
+	while (!wanted.found && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+
+		if (pid > 0)
+			dft_mappings_each(pid, is_wanted, &wanted);
+	}
+	closedir(dir);
+	return wanted.found;
+}

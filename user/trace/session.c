@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arm.h"
 #include "child.h"
 #include "clock.h"
 #include "engine.h"
 #include "hash.h"
+#include "listen.h"
 #include "log.h"
 #include "probe.h"
 #include "sink.h"
@@ -38,7 +38,7 @@ struct session {
 	struct dft_identity id;
 	struct dft_child *child;
 	struct dft_tracer *tracer;
-	struct dft_arm *arm;
+	struct dft_listen listen;
 	struct dft_sink *sink;
 	struct dft_engine engine;
 	int epoll_fd, tick_fd, signal_fd, duration_fd;
@@ -133,24 +133,8 @@ static void on_image(void *ctx, const struct dft_rec_image *rec, const char *pat
 		     struct dft_image_found *out)
 {
 	struct session *s = ctx;
-	struct dft_arm_result result = { 0 };
-	int err = 0;
 
-	if (!s->arm)
-		return; /* at the end: nothing is listened to any more */
-	dft_arm_image(s->arm, (pid_t)rec->pid, &rec->key, path, &result);
-	if (result.err) {
-		out->state = DFT_IMAGE_FAILED;
-		out->why = strerror(-result.err);
-	} else if (result.probes) {
-		out->state = DFT_IMAGE_ARMED;
-		out->armed_ns = result.since_ns;
-	}
-	/* One that failed is told of in each process that runs it. */
-	if (!result.err)
-		err = dft_tracer_image_seen(s->tracer, &rec->key);
-	if (err) /* harmless: it is looked up again at its next use */
-		dft_verbose("examined files: %s", strerror(-err));
+	dft_listen_image(&s->listen, rec, path, out);
 }
 
 static int on_record(void *ctx, const void *data, size_t size)
@@ -281,44 +265,17 @@ static int setup_engine(struct session *s)
 	return dft_engine_init(&s->engine, s->cfg, &ops, host, dft_clock_offset_ns());
 }
 
-/*
- * What runs already; twice, before and after new images are reported, so that none is missed. A
- * process that cannot be looked into can be traced all the same, without its annotations.
- */
-static int arm_running(struct session *s)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < s->cfg->npids && err != -ENOMEM; i++) {
-		err = dft_arm_process(s->arm, s->cfg->pids[i]);
-		if (err && err != -ENOMEM)
-			dft_warn("-p %d: annotations are not recorded: its mappings cannot be read: %s "
-				 "(run as root)", (int)s->cfg->pids[i], strerror(-err));
-	}
-	if (s->cfg->all && err != -ENOMEM)
-		err = dft_arm_all(s->arm);
-	return err == -ENOMEM ? err : 0;
-}
-
 /* Annotations of files known by now, before tracing is live. 0, or -errno after one line. */
-static int arm(struct session *s)
+static int listen_before(struct session *s)
 {
-	int fd, err = 0;
+	int fd, err = dft_listen_start(&s->listen, s->cfg, s->tracer, &s->engine);
 
-	s->arm = dft_arm_new(s->tracer);
-	for (size_t i = 0; s->arm && i < s->cfg->usdt.n; i++) {
-		err = dft_arm_file(s->arm, s->cfg->usdt.v[i], true);
-		if (err)
-			return err;
-	}
-	err = s->arm ? dft_arm_command(s->arm, s->cfg->argv) : -errno;
-	if (!err)
-		err = arm_running(s);
-	if (!err)
-		err = watch(s, dft_tracer_wake_fd(s->tracer), SOURCE_RING);
+	if (err)
+		return err;
+	err = watch(s, dft_tracer_wake_fd(s->tracer), SOURCE_RING);
 	/* None: there are too many such already. Then nothing is armed, and that has been said. */
-	fd = err ? -1 : dft_arm_watch_fd(s->arm);
-	if (fd >= 0)
+	fd = dft_listen_fd(&s->listen);
+	if (!err && fd >= 0)
 		err = watch(s, fd, SOURCE_FILES);
 	if (err)
 		dft_probe_explain("looking for annotations", err);
@@ -423,16 +380,13 @@ static int start(struct session *s)
 	s->tracer = dft_tracer_new(s->cfg, on_record, s);
 	if (!s->tracer)
 		return -EIO;
-	err = arm(s);
+	err = listen_before(s);
 	if (!err)
 		err = add_targets(s);
 	if (!err)
 		err = dft_tracer_attach(s->tracer);
-	if (!err) {
-		err = arm_running(s);
-		if (err)
-			dft_probe_explain("looking for annotations", err);
-	}
+	if (!err)
+		err = dft_listen_running(&s->listen);
 	if (!err)
 		err = check_targets(s);
 	if (!err)
@@ -545,8 +499,7 @@ static void finish_tracing(struct session *s)
 	s->tracing = false;
 	s->engine.uncounted = dft_tracer_missed(s->tracer);
 	dft_tracer_detach(s->tracer);
-	dft_arm_free(s->arm);
-	s->arm = NULL;
+	dft_listen_stop(&s->listen);
 	read_ring(s, false);
 	s->engine.uncounted += dft_tracer_uncounted(s->tracer);
 	fail(s, dft_engine_retire_all(&s->engine, dft_clock_mono_ns()));
@@ -587,6 +540,8 @@ static void on_tick(struct session *s)
 		s->quit = true;
 		return;
 	}
+	if (s->ticks % REAP_TICKS == 0)
+		fail(s, dft_listen_again(&s->listen));
 	if (s->ticks % REAP_TICKS == 0 || s->engine.procs.dying.len > 256)
 		reap(s);
 	if (s->ticks % FLUSH_TICKS == 0) {
@@ -629,8 +584,7 @@ static void on_signal(struct session *s)
 	if (read(s->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGIO) {
-		if (s->arm)
-			dft_arm_on_lease(s->arm);
+		dft_listen_on_lease(&s->listen);
 		return;
 	}
 	if (info.ssi_signo >= NSIG)
@@ -652,13 +606,6 @@ static void on_signal(struct session *s)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	finish_tracing(s);
 	s->quit = true;
-}
-
-/* Files with probes were written to. */
-static void on_files(struct session *s)
-{
-	if (s->arm && dft_arm_on_watch(s->arm))
-		dft_tracer_images_unseen(s->tracer);
 }
 
 static void on_duration(struct session *s)
@@ -711,7 +658,7 @@ static void run(struct session *s)
 					read_ring(s, true);
 				break;
 			case SOURCE_FILES:
-				on_files(s);
+				dft_listen_on_files(&s->listen);
 				break;
 			}
 		}
@@ -745,7 +692,7 @@ static void summary(struct session *s)
 
 static void cleanup(struct session *s)
 {
-	dft_arm_free(s->arm);
+	dft_listen_stop(&s->listen);
 	dft_tracer_free(s->tracer);
 	dft_engine_free(&s->engine);
 	dft_sink_free(s->sink);

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 
 #define MAX_LINKS   8
 #define WALK_BATCH 512
+#define DISARM_THREADS 32
 /* Empty the kernel's map of names when this many have been sent since, well before it is full. */
 #define NAMES_HIGH  98304
 /* The same for the maps of examined files and of declarations. */
@@ -523,6 +525,37 @@ void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *armed)
 		bpf_link__destroy(armed->links[i]);
 	free(armed->links);
 	free(armed);
+}
+
+/* Each waits for grace periods of the kernel; those who wait together wait for the same ones. */
+struct disarming {
+	struct dft_tracer *tracer;
+	struct dft_armed **armed;
+	size_t n, next;
+};
+
+static void *disarm_some(void *ctx)
+{
+	struct disarming *d = ctx;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < d->n)
+		dft_tracer_disarm(d->tracer, d->armed[i]);
+	return NULL;
+}
+
+void dft_tracer_disarm_all(struct dft_tracer *tracer, struct dft_armed **armed, size_t n)
+{
+	struct disarming d = { .tracer = tracer, .armed = armed, .n = n };
+	pthread_t threads[DISARM_THREADS];
+	size_t nthreads = 0;
+
+	while (nthreads < DISARM_THREADS && nthreads + 1 < n &&
+	       !pthread_create(&threads[nthreads], NULL, disarm_some, &d))
+		nthreads++;
+	disarm_some(&d);
+	while (nthreads)
+		pthread_join(threads[--nthreads], NULL);
 }
 
 int dft_tracer_image_seen(struct dft_tracer *tracer, const struct dft_image_key *key)

@@ -60,6 +60,8 @@ int dft_tracer_arm(struct dft_tracer *tracer, const char *path, const struct dft
 		   size_t n, struct dft_armed **out);
 /* Not any more; the programs are as they were. NULL is allowed. */
 void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *armed);
+/* The same of many, and much faster. */
+void dft_tracer_disarm_all(struct dft_tracer *tracer, struct dft_armed **armed, size_t n);
 /* From now on no IMAGE record is sent for this file. 0 or -errno. */
 int dft_tracer_image_seen(struct dft_tracer *tracer, const struct dft_image_key *key);
 /* IMAGE records are sent for all files again. */
