@@ -168,8 +168,11 @@ test: setup ## install what is missing, build, run every test (root)
 	$(MAKE) lint
 	python3 tests/run
 
-check: tests-build lint ## the part of the tests that needs neither root nor the kernel side
-	python3 tests/run --layer unit,golden,fuzz,cli,header
+check: tests-build lint ## quick tests, which need neither root nor the kernel side
+	python3 tests/run --layer unit,golden,fuzz,cli
+
+header-check: all ## the annotation header with all compilers, standards and ways to link
+	python3 tests/run --layer header
 
 lint: ## includes point down, licences, version, function sizes
 	scripts/lint
@@ -229,5 +232,5 @@ help: ## this list
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean help setup test check lint demo vmlinux-check fuzz bench install install-python uninstall \
+.PHONY: all clean help setup test check header-check lint demo vmlinux-check fuzz bench install install-python uninstall \
 	tests-build

@@ -84,8 +84,12 @@ static struct image *find(const struct dft_arm *arm, const struct stat *st)
 /* Gives the lease back. */
 static void unlease(struct image *img)
 {
-	if (img->lease_fd >= 0)
+	if (img->lease_fd >= 0) {
+		/* Said, since a child might hold the descriptor as well. */
+		if (fcntl(img->lease_fd, F_SETLEASE, F_UNLCK))
+			dft_verbose("%s: lease: %s", img->name, strerror(errno));
 		close(img->lease_fd);
+	}
 	img->lease_fd = -1;
 }
 
