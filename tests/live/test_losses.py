@@ -153,7 +153,8 @@ def test_daemon_whose_birth_was_lost(tmp):
     equal(len(events) + f.lost.get("pwrite", 0), calls, f"writes of the daemon, lost {f.lost}")
     for e in events:
         equal(e.file, os.fsencode(tmp / "out"), f"file of {e}")
-    equal(f.exit, {"code": 0}, "exit of the daemon")
+    # The record of its end comes when the ring is as full as it was all the time: it may be lost, too.
+    equal(f.exit, {"unknown": 1} if f.lost.get("record_exit") else {"code": 0}, "exit of the daemon")
     lost = collections.Counter()
     for g in t.files:
         lost.update(g.lost)
