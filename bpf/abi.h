@@ -123,7 +123,6 @@ enum dft_rec_type {
 	DFT_REC_ENTITY_TYPE = 12,
 	DFT_REC_RELATION = 13,
 	DFT_REC_IMAGE = 14, /* a process runs a file not examined for probes yet */
-	DFT_REC_MAX = 15,
 };
 
 /* The probes; as cookies of the links, this tells the kernel side which one was hit. */

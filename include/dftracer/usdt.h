@@ -27,8 +27,8 @@
 /*
  * x86-64: the classic nop of one byte, on which a listener gets a trap. That is safe on all kernels.
  *
- * DFTRACER_USDT_NOP5 takes a nop of five bytes, which kernels from 6.18 on turn into a call. It is no
- * faster on every machine, and it has two dangers. The call writes onto the stack, and a leaf function
+ * DFTRACER_USDT_NOP5 takes a nop of five bytes, which kernels from 6.18 on turn into a call. It is not
+ * faster for every listener, and it has two dangers. The call writes onto the stack, and a leaf function
  * may have data below its stack pointer (the red zone, 128 bytes), which would be destroyed: hence the
  * step past it, in two leas because they leave the flags alone. And kernels up to at least 6.18 do not
  * give a forked child the page that is called: the child of a process that is listened to dies of

@@ -15,27 +15,13 @@
 
 #define AGAIN_TRIES 100 /* of dft_listen_again(): a file is written to for a while */
 
-struct mapped {
-	uint64_t ino;
-	uint32_t dev;
-	bool found;
-};
-
-static bool is_mapped(void *ctx, pid_t tid, const struct dft_mapping *mapping)
-{
-	struct mapped *mapped = ctx;
-
-	(void)tid;
-	mapped->found = mapping->ino == mapped->ino && mapping->dev == mapped->dev;
-	return mapped->found;
-}
-
 /*
  * An armed file is being disarmed for somebody who wants to write to it. Those who run it are told of
  * in the trace; what they run is looked at again for a while, for it may be the same as before.
  */
 static void on_changed(void *ctx, const struct stat *st, const char *name)
 {
+	uint32_t dev = major(st->st_dev) << 20 | minor(st->st_dev);
 	uint64_t now = dft_clock_mono_ns();
 	struct dft_listen *listen = ctx;
 	struct dft_map_slot *slot;
@@ -43,12 +29,10 @@ static void on_changed(void *ctx, const struct stat *st, const char *name)
 
 	while ((slot = dft_map_next(&listen->engine->procs.live, &at))) {
 		struct dft_proc *proc = slot->value;
-		struct mapped mapped = {
-			.ino = st->st_ino, .dev = major(st->st_dev) << 20 | minor(st->st_dev),
-		};
-		int err = dft_mappings_each((pid_t)proc->pid, is_mapped, &mapped);
+		int has = dft_mappings_has((pid_t)proc->pid, dev, st->st_ino);
 
-		if (mapped.found || (err && err != -ESRCH))
+		/* One that cannot be looked into may have it. */
+		if (has && has != -ESRCH)
 			dft_engine_unheard(listen->engine, proc, name, now);
 	}
 	listen->again = AGAIN_TRIES;

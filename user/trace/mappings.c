@@ -157,20 +157,27 @@ static bool is_wanted(void *ctx, pid_t tid, const struct dft_mapping *mapping)
 	return wanted->found;
 }
 
-bool dft_mappings_used(uint32_t dev, uint64_t ino)
+int dft_mappings_has(pid_t pid, uint32_t dev, uint64_t ino)
 {
 	struct wanted wanted = { .dev = dev, .ino = ino };
+	int err = dft_mappings_each(pid, is_wanted, &wanted);
+
+	return wanted.found ? 1 : err;
+}
+
+bool dft_mappings_used(uint32_t dev, uint64_t ino)
+{
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
+	bool used = false;
 
 	if (!dir)
 		return true; /* not known: it may be */
-	while (!wanted.found && (entry = readdir(dir))) {
+	while (!used && (entry = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(entry->d_name);
 
-		if (pid > 0)
-			dft_mappings_each(pid, is_wanted, &wanted);
+		used = pid > 0 && dft_mappings_has(pid, dev, ino) == 1;
 	}
 	closedir(dir);
-	return wanted.found;
+	return used;
 }

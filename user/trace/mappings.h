@@ -23,6 +23,8 @@ bool dft_mapping_parse(char *line, struct dft_mapping *out);
 int dft_mappings_each(pid_t pid,
 		      bool (*fn)(void *ctx, pid_t tid, const struct dft_mapping *mapping),
 		      void *ctx);
+/* Has the process this file mapped to be executed? 1, 0, or as dft_mappings_each(). */
+int dft_mappings_has(pid_t pid, uint32_t dev, uint64_t ino);
 /* Has anybody this file mapped to be executed, as far as we may see? */
 bool dft_mappings_used(uint32_t dev, uint64_t ino);
 /*
