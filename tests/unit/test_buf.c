@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -101,6 +104,73 @@ static void writes_hex(void **state)
 	dft_buf_free(&buf);
 }
 
+/* The C library's own digits; in memory of just that size, so that AddressSanitizer sees any beyond. */
+static void as_printf(uint64_t value)
+{
+	char want[32];
+	size_t len = (size_t)snprintf(want, sizeof(want), "%" PRIu64, value);
+	char *room = malloc(len);
+
+	assert_non_null(room);
+	assert_true(len <= DFT_PUT_INT);
+	assert_ptr_equal(dft_put_u64(room, value), room + len);
+	assert_memory_equal(room, want, len);
+	free(room);
+
+	len = (size_t)snprintf(want, sizeof(want), "%" PRId64, (int64_t)value);
+	room = malloc(len);
+	assert_non_null(room);
+	assert_true(len <= DFT_PUT_INT);
+	assert_ptr_equal(dft_put_i64(room, (int64_t)value), room + len);
+	assert_memory_equal(room, want, len);
+	free(room);
+
+	snprintf(want, sizeof(want), "%016" PRIx64, value);
+	room = malloc(DFT_PUT_HEX);
+	assert_non_null(room);
+	assert_ptr_equal(dft_put_hex16(room, value), room + DFT_PUT_HEX);
+	assert_memory_equal(room, want, DFT_PUT_HEX);
+	free(room);
+}
+
+static void numbers_are_those_of_printf(void **state)
+{
+	uint64_t power = 1, random = 1;
+
+	(void)state;
+	for (uint64_t i = 0; i <= 20000; i++) {
+		as_printf(i);
+		as_printf(0 - i);
+		as_printf((uint64_t)INT64_MAX + i - 10000);
+		/* all groups of four digits, at each place where one can be */
+		as_printf(i * 10000);
+		as_printf(i * 100000000 + 1);
+		as_printf(i * 1000000000000 + 10);
+	}
+	for (int digits = 1; digits <= 20; digits++, power *= 10)
+		for (uint64_t near = 0; near < 3; near++) {
+			as_printf(power + near);
+			as_printf(power - near);
+			as_printf(0 - power + near);
+		}
+	for (unsigned int i = 0; i < 100000; i++) {
+		random = random * 6364136223846793005 + 1442695040888963407;
+		as_printf((random ^ random >> 32) >> i % 64);
+	}
+}
+
+static void writes_each_byte_in_hex(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 256; i++) {
+		char want[3], got[2];
+
+		snprintf(want, sizeof(want), "%02x", i);
+		assert_ptr_equal(dft_put_hex2(got, (uint8_t)i), got + 2);
+		assert_memory_equal(got, want, 2);
+	}
+}
+
 static void remembers_that_memory_was_short(void **state)
 {
 	static const size_t sizes[] = { SIZE_MAX, SIZE_MAX / 2 + 1, SIZE_MAX / 2, (size_t)1 << 60 };
@@ -148,6 +218,8 @@ int main(void)
 		cmocka_unit_test(takes_nothing),
 		cmocka_unit_test(writes_numbers),
 		cmocka_unit_test(writes_hex),
+		cmocka_unit_test(numbers_are_those_of_printf),
+		cmocka_unit_test(writes_each_byte_in_hex),
 		cmocka_unit_test(remembers_that_memory_was_short),
 		cmocka_unit_test(reserves_exactly_what_was_asked),
 	};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,6 +128,20 @@ static size_t read_string(const char *text, size_t n, unsigned char *out)
 	return len;
 }
 
+/* What dft_json_room() says is enough; AddressSanitizer sees what lies beyond it. */
+static void check_room(const unsigned char *s, size_t n, const char *want, size_t len)
+{
+	size_t room = dft_json_room((const char *)s, n);
+	char *to = malloc(room ? room : 1);
+	bool good = true;
+
+	assert_non_null(to);
+	assert_true(room >= len);
+	assert_ptr_equal(dft_json_escape(to, (const char *)s, n, &good), to + len);
+	assert_memory_equal(to, want, len);
+	free(to);
+}
+
 static void check_string(const unsigned char *s, size_t n)
 {
 	struct dft_buf buf = DFT_BUF_INIT;
@@ -150,6 +165,7 @@ static void check_string(const unsigned char *s, size_t n)
 		at += part_len((unsigned char *)buf.data + at, buf.len - at, &whole);
 		assert_true(whole);
 	}
+	check_room(s, n, buf.data + 1, buf.len - 2);
 	free(got);
 	free(want);
 	dft_buf_free(&buf);
@@ -243,6 +259,117 @@ static void every_pair_of_bytes(void **state)
 		}
 }
 
+/* Strings are looked at eight bytes at a time: each byte at each place, with each kind around it. */
+static void every_byte_at_every_place(void **state)
+{
+	static const unsigned char around[] = { 'a', ' ', 0x7f, '!', '#', '[', ']' };
+	unsigned char s[20];
+
+	(void)state;
+	for (size_t n = 1; n <= sizeof(s); n++)
+		for (size_t at = 0; at < n; at++)
+			for (unsigned int byte = 0; byte < 256; byte++) {
+				memset(s, around[byte % sizeof(around)], n);
+				s[at] = (unsigned char)byte;
+				check_string(s, n);
+			}
+}
+
+static void plain_strings_need_no_more_room(void **state)
+{
+	char plain[0x80];
+	size_t n = 0;
+
+	(void)state;
+	for (int c = 0x20; c < 0x80; c++)
+		if (c != '"' && c != '\\')
+			plain[n++] = (char)c;
+	for (size_t len = 0; len <= n; len++)
+		assert_int_equal(dft_json_room(plain, len), len);
+	assert_int_equal(dft_json_room(NULL, 0), 0);
+}
+
+enum kind { LOWEST, HIGHEST, HASH, STRING, OBJECT, KINDS };
+
+/* A member of the longest kind behind another one; returns what it must read as. */
+static const char *write_longest(struct dft_pen *pen, enum kind kind, const char *text)
+{
+	const char *key = "nineteen_characters";
+
+	assert_int_equal(strlen(key), DFT_PEN_KEY);
+	switch (kind) {
+	case LOWEST:
+		dft_pen_i64(pen, key, INT64_MIN);
+		return ",\"nineteen_characters\":-9223372036854775808";
+	case HIGHEST:
+		dft_pen_u64(pen, key, UINT64_MAX);
+		return ",\"nineteen_characters\":18446744073709551615";
+	case HASH:
+		dft_pen_hash(pen, key, 0xfedcba9876543210);
+		return ",\"nineteen_characters\":\"fedcba9876543210\"";
+	case STRING:
+		assert_false(dft_pen_str(pen, key, text, strlen(text)));
+		return ",\"nineteen_characters\":\"\\u0001\xef\xbf\xbd plain\"";
+	default:
+		dft_pen_object(pen, key);
+		dft_pen_object_end(pen);
+		return ",\"nineteen_characters\":{}";
+	}
+}
+
+static void a_pen_keeps_to_its_room(void **state)
+{
+	const char *text = "\x01\xff plain";
+
+	(void)state;
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		size_t more = kind == STRING ? dft_json_room(text, strlen(text)) : 0;
+		/* Of just that size, so that AddressSanitizer sees any writing beyond it. */
+		struct dft_buf buf = { .data = malloc(DFT_PEN_MEMBER + more),
+				       .cap = DFT_PEN_MEMBER + more };
+		struct dft_json json = { .buf = &buf, .comma = true };
+		struct dft_pen pen;
+		const char *want;
+
+		assert_non_null(buf.data);
+		assert_true(dft_pen_begin(&pen, &json, 1, more));
+		assert_ptr_equal(pen.at, buf.data); /* no other room was needed */
+		want = write_longest(&pen, kind, text);
+		dft_pen_end(&pen, &json);
+		assert_true(json.comma);
+		assert_int_equal(buf.len, strlen(want));
+		assert_memory_equal(buf.data, want, buf.len);
+		dft_buf_free(&buf);
+	}
+}
+
+static void a_pen_goes_on_where_others_stopped(void **state)
+{
+	struct dft_buf buf = DFT_BUF_INIT;
+	struct dft_json json = { .buf = &buf };
+	const char *want = "{\"a\":1,\"b\":2,\"c\":\"x\",\"d\":10,\"e\":-3,\"f\":4}";
+	struct dft_pen pen;
+
+	(void)state;
+	dft_json_object(&json, NULL);
+	assert_true(dft_pen_begin(&pen, &json, 3, 1));
+	dft_pen_u64(&pen, "a", 1);
+	dft_pen_named(&pen, "bcd", 1);
+	dft_pen_u64(&pen, NULL, 2);
+	dft_pen_plain(&pen, "c", "xyz", 1);
+	dft_pen_end(&pen, &json);
+	dft_json_u64(&json, "d", 10);
+	assert_true(dft_pen_begin(&pen, &json, 3, 0));
+	dft_pen_named(&pen, "e", 1);
+	dft_pen_i64(&pen, NULL, -3);
+	dft_pen_i64(&pen, "f", 4);
+	dft_pen_object_end(&pen);
+	dft_pen_end(&pen, &json);
+	assert_int_equal(buf.len, strlen(want));
+	assert_memory_equal(buf.data, want, buf.len);
+	dft_buf_free(&buf);
+}
+
 static void commas_and_nesting(void **state)
 {
 	struct dft_buf buf = DFT_BUF_INIT;
@@ -328,12 +455,20 @@ static uint64_t bits_of(double value)
 	return bits;
 }
 
-/* A JSON number that reads as the very same double. */
+/* A JSON number that reads as the very same double, in the fewest digits that printf needs for it. */
 static void check_number(double value)
 {
-	char text[64];
+	char text[64], want[64];
 
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(want, sizeof(want), "%.*g", digits, value);
+		if (strtod(want, NULL) == value)
+			break;
+	}
+	if (!strpbrk(want, ".e"))
+		strcat(want, ".0");
 	number_text(value, text, sizeof(text));
+	assert_string_equal(text, want);
 	is_json_number(text);
 	assert_true(bits_of(strtod(text, NULL)) == bits_of(value));
 	assert_true(strlen(text) <= 24);
@@ -381,14 +516,20 @@ static void floats_by_hand(void **state)
 static void floats_at_random(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 60000; i++) {
 		uint64_t bits = (uint64_t)random_u32() << 32 | random_u32();
+		char few[32];
 		double value;
 
-		if (i & 1) /* few digits */
+		if (i % 3 == 0) { /* few digits */
 			value = (double)(int32_t)random_u32() / 1000;
-		else
+		} else if (i % 3 == 1) { /* up to 17, and around where exponents begin */
+			snprintf(few, sizeof(few), "%" PRIu64 "e%d", bits >> (7 + bits % 50),
+				 (int)(random_u32() % 40) - 24);
+			value = strtod(few, NULL);
+		} else {
 			memcpy(&value, &bits, sizeof(value));
+		}
 		if (value - value == 0) /* finite */
 			check_number(value);
 	}
@@ -445,6 +586,10 @@ int main(void)
 		cmocka_unit_test(strings_by_hand),
 		cmocka_unit_test(strings_at_random),
 		cmocka_unit_test(every_pair_of_bytes),
+		cmocka_unit_test(every_byte_at_every_place),
+		cmocka_unit_test(plain_strings_need_no_more_room),
+		cmocka_unit_test(a_pen_keeps_to_its_room),
+		cmocka_unit_test(a_pen_goes_on_where_others_stopped),
 		cmocka_unit_test(commas_and_nesting),
 		cmocka_unit_test(floats_by_hand),
 		cmocka_unit_test(floats_at_random),

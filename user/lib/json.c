@@ -6,23 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WHOLE	".0" /* readers tell by this that a number was no integer */
+#define PUT_F64 32   /* room for -2.2250738585072014e-308 and its NUL */
+
+/* Begins one member with a key of any length, with `more` bytes for what is no number. */
+static bool begin_one(struct dft_pen *pen, struct dft_json *json, const char *key, size_t more)
+{
+	return dft_pen_begin(pen, json, 1, (key ? strlen(key) : 0) + more);
+}
+
 static void begin(struct dft_json *json, const char *key)
 {
-	if (json->comma)
-		dft_buf_putc(json->buf, ',');
-	json->comma = true;
-	if (key) {
-		dft_buf_putc(json->buf, '"');
-		dft_buf_puts(json->buf, key);
-		DFT_BUF_LIT(json->buf, "\":");
+	struct dft_pen pen;
+
+	if (begin_one(&pen, json, key, 0)) {
+		dft_pen_key(&pen, key);
+		dft_pen_end(&pen, json);
 	}
 }
 
 void dft_json_object(struct dft_json *json, const char *key)
 {
-	begin(json, key);
-	dft_buf_putc(json->buf, '{');
-	json->comma = false;
+	struct dft_pen pen;
+
+	if (begin_one(&pen, json, key, 0)) {
+		dft_pen_object(&pen, key);
+		dft_pen_end(&pen, json);
+	}
 }
 
 void dft_json_object_end(struct dft_json *json)
@@ -46,14 +56,22 @@ void dft_json_array_end(struct dft_json *json)
 
 void dft_json_u64(struct dft_json *json, const char *key, uint64_t value)
 {
-	begin(json, key);
-	dft_buf_u64(json->buf, value);
+	struct dft_pen pen;
+
+	if (begin_one(&pen, json, key, 0)) {
+		dft_pen_u64(&pen, key, value);
+		dft_pen_end(&pen, json);
+	}
 }
 
 void dft_json_i64(struct dft_json *json, const char *key, int64_t value)
 {
-	begin(json, key);
-	dft_buf_i64(json->buf, value);
+	struct dft_pen pen;
+
+	if (begin_one(&pen, json, key, 0)) {
+		dft_pen_i64(&pen, key, value);
+		dft_pen_end(&pen, json);
+	}
 }
 
 void dft_json_bool(struct dft_json *json, const char *key, bool value)
@@ -62,23 +80,67 @@ void dft_json_bool(struct dft_json *json, const char *key, bool value)
 	dft_buf_puts(json->buf, value ? "true" : "false");
 }
 
+/*
+ * Numbers of up to 15 digits that need no exponent: a whole number divided by a power of ten, both
+ * exact in a double, so that the quotient is the double nearest to what is written. NULL: it is none
+ * of them.
+ */
+static char *put_short_f64(char *to, double value)
+{
+	double size = fabs(value), power = 1;
+	uint64_t digits, scale = 1;
+	char *end;
+
+	if (size != 0 && size < 1e-4)
+		return NULL;
+	for (;;) {
+		if (size * power >= 1e15)
+			return NULL;
+		digits = (uint64_t)(size * power + 0.5);
+		if ((double)digits / power == size)
+			break;
+		power *= 10;
+		scale *= 10;
+	}
+	if (signbit(value))
+		*to++ = '-';
+	to = dft_put_u64(to, digits / scale);
+	if (scale == 1)
+		return DFT_PUT_LIT(to, WHOLE);
+	/* A 1 before the digits keeps their zeros in front; the point takes its place. */
+	end = dft_put_u64(to, scale + digits % scale);
+	*to = '.';
+	return end;
+}
+
+static char *put_f64(char *to, double value)
+{
+	char *end = put_short_f64(to, value);
+
+	if (end)
+		return end;
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(to, PUT_F64, "%.*g", digits, value);
+		if (strtod(to, NULL) == value)
+			break;
+	}
+	end = to + strlen(to);
+	return strpbrk(to, ".e") ? end : DFT_PUT_LIT(end, WHOLE);
+}
+
 void dft_json_f64(struct dft_json *json, const char *key, double value)
 {
-	char text[40];
+	struct dft_pen pen;
 
 	if (!isfinite(value)) {
 		dft_json_cstr(json, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
 		return;
 	}
-	for (int digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	begin(json, key);
-	dft_buf_puts(json->buf, text);
-	if (!strpbrk(text, ".e"))
-		DFT_BUF_LIT(json->buf, ".0"); /* readers tell by this that it was no integer */
+	if (!begin_one(&pen, json, key, PUT_F64))
+		return;
+	dft_pen_key(&pen, key);
+	pen.at = put_f64(pen.at, value);
+	dft_pen_end(&pen, json);
 }
 
 void dft_json_quoted_key(struct dft_json *json, const char *quoted, size_t len)
@@ -91,10 +153,12 @@ void dft_json_quoted_key(struct dft_json *json, const char *quoted, size_t len)
 
 void dft_json_hash(struct dft_json *json, const char *key, uint64_t value)
 {
-	begin(json, key);
-	dft_buf_putc(json->buf, '"');
-	dft_buf_hex16(json->buf, value);
-	dft_buf_putc(json->buf, '"');
+	struct dft_pen pen;
+
+	if (begin_one(&pen, json, key, 0)) {
+		dft_pen_hash(&pen, key, value);
+		dft_pen_end(&pen, json);
+	}
 }
 
 void dft_json_cstr(struct dft_json *json, const char *key, const char *value)
@@ -102,30 +166,22 @@ void dft_json_cstr(struct dft_json *json, const char *key, const char *value)
 	dft_json_str(json, key, value, strlen(value));
 }
 
-static void escape_control(struct dft_buf *buf, unsigned char c)
+static char *escape_control(char *to, unsigned char c)
 {
-	static const char hex[] = "0123456789abcdef";
-	char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-
 	switch (c) {
 	case '\n':
-		DFT_BUF_LIT(buf, "\\n");
-		break;
+		return DFT_PUT_LIT(to, "\\n");
 	case '\t':
-		DFT_BUF_LIT(buf, "\\t");
-		break;
+		return DFT_PUT_LIT(to, "\\t");
 	case '\r':
-		DFT_BUF_LIT(buf, "\\r");
-		break;
+		return DFT_PUT_LIT(to, "\\r");
 	case '"':
-		DFT_BUF_LIT(buf, "\\\"");
-		break;
+		return DFT_PUT_LIT(to, "\\\"");
 	case '\\':
-		DFT_BUF_LIT(buf, "\\\\");
-		break;
-	default:
-		dft_buf_append(buf, text, sizeof(text));
+		return DFT_PUT_LIT(to, "\\\\");
 	}
+	to = DFT_PUT_LIT(to, "\\u00");
+	return dft_put_hex2(to, c);
 }
 
 /*
@@ -162,57 +218,99 @@ static int utf8_len(const unsigned char *s, size_t left)
 	return need + 1;
 }
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* How many bytes from the first on need no escaping: most often all, hence eight at a time. */
+static size_t plain_len(const char *bytes, size_t len)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	size_t i = 0;
+
+	while (len - i >= 8) {
+		uint64_t x, quote, backslash;
+
+		memcpy(&x, bytes + i, sizeof(x));
+		/*
+		 * A byte that is not plain has its highest bit set in one of the terms; others have
+		 * not, unless such a one has borrowed from them.
+		 */
+		quote = (x ^ ones * '"') - ones;
+		backslash = (x ^ ones * '\\') - ones;
+		if ((x | (x - ones * 0x20) | quote | backslash) & ones * 0x80)
+			break;
+		i += 8;
+	}
+	while (i < len && is_plain((unsigned char)bytes[i]))
+		i++;
+	return i;
+}
+
+size_t dft_json_room(const char *bytes, size_t len)
+{
+	size_t room = plain_len(bytes, len);
+
+	for (size_t i = room; i < len; i++) {
+		unsigned char c = (unsigned char)bytes[i];
+
+		room += is_plain(c) ? 1 : c < 0x20 ? strlen("\\u0000") : strlen("\xef\xbf\xbd");
+	}
+	return room;
+}
+
+char *dft_json_escape(char *to, const char *bytes, size_t len, bool *good)
+{
+	size_t i = plain_len(bytes, len);
+
+	if (i)
+		to = dft_put(to, bytes, i);
+	while (i < len) {
+		const unsigned char *s = (const unsigned char *)bytes + i;
+		int n = 1;
+
+		if (is_plain(*s)) {
+			*to++ = bytes[i];
+		} else if (*s < 0x80) {
+			to = escape_control(to, *s);
+		} else {
+			n = utf8_len(s, len - i);
+			if (n > 0) {
+				to = dft_put(to, s, (size_t)n);
+			} else {
+				to = DFT_PUT_LIT(to, "\xef\xbf\xbd");
+				*good = false;
+				n = -n;
+			}
+		}
+		i += (size_t)n;
+	}
+	return to;
+}
+
 bool dft_json_str(struct dft_json *json, const char *key, const char *bytes, size_t len)
 {
-	const unsigned char *s = (const unsigned char *)bytes;
-	size_t plain = 0, i = 0;
-	bool good = true;
+	struct dft_pen pen;
+	bool good;
 
-	begin(json, key);
-	dft_buf_putc(json->buf, '"');
-	if (!len)
-		bytes = ""; /* may be NULL, to which nothing can be added */
-	while (i < len) {
-		int n;
-
-		if (s[i] >= 0x20 && s[i] < 0x80 && s[i] != '"' && s[i] != '\\') {
-			i++;
-			continue;
-		}
-		if (s[i] >= 0x80) {
-			n = utf8_len(s + i, len - i);
-			if (n > 0) {
-				i += (size_t)n;
-				continue;
-			}
-			good = false;
-		} else {
-			n = -1;
-		}
-		dft_buf_append(json->buf, bytes + plain, i - plain);
-		if (s[i] >= 0x80)
-			DFT_BUF_LIT(json->buf, "\xef\xbf\xbd");
-		else
-			escape_control(json->buf, s[i]);
-		i += (size_t)-n;
-		plain = i;
-	}
-	dft_buf_append(json->buf, bytes + plain, len - plain);
-	dft_buf_putc(json->buf, '"');
+	if (!begin_one(&pen, json, key, dft_json_room(bytes, len)))
+		return true;
+	good = dft_pen_str(&pen, key, bytes, len);
+	dft_pen_end(&pen, json);
 	return good;
 }
 
 void dft_json_hex(struct dft_json *json, const char *key, const char *bytes, size_t len)
 {
-	static const char hex[] = "0123456789abcdef";
+	struct dft_pen pen;
 
-	begin(json, key);
-	dft_buf_putc(json->buf, '"');
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)bytes[i];
-
-		dft_buf_putc(json->buf, hex[c >> 4]);
-		dft_buf_putc(json->buf, hex[c & 15]);
-	}
-	dft_buf_putc(json->buf, '"');
+	if (!begin_one(&pen, json, key, 2 * len))
+		return;
+	dft_pen_key(&pen, key);
+	*pen.at++ = '"';
+	for (size_t i = 0; i < len; i++)
+		pen.at = dft_put_hex2(pen.at, (unsigned char)bytes[i]);
+	*pen.at++ = '"';
+	dft_pen_end(&pen, json);
 }

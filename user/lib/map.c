@@ -4,27 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Open addressing, linear probing, at most three quarters full. */
-
-static size_t home_of(const struct dft_map *map, uint64_t key)
-{
-	/* Keys are often ids that differ in few bits: a multiplication spreads them. */
-	return (size_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & (map->cap - 1);
-}
-
-static struct dft_map_slot *find(const struct dft_map *map, uint64_t key)
-{
-	size_t i = home_of(map, key);
-
-	while (map->slots[i].value && map->slots[i].key != key)
-		i = (i + 1) & (map->cap - 1);
-	return &map->slots[i];
-}
-
-void *dft_map_get(const struct dft_map *map, uint64_t key)
-{
-	return map->cap ? find(map, key)->value : NULL;
-}
+/* At most three quarters full: looking for a key soon meets an empty slot. */
 
 static int grow(struct dft_map *map)
 {
@@ -35,7 +15,7 @@ static int grow(struct dft_map *map)
 		return -ENOMEM;
 	for (size_t i = 0; i < map->cap; i++)
 		if (map->slots[i].value)
-			*find(&bigger, map->slots[i].key) = map->slots[i];
+			*dft_map_find(&bigger, map->slots[i].key) = map->slots[i];
 	free(map->slots);
 	*map = bigger;
 	return 0;
@@ -51,7 +31,7 @@ int dft_map_put(struct dft_map *map, uint64_t key, void *value)
 		if (err)
 			return err;
 	}
-	slot = find(map, key);
+	slot = dft_map_find(map, key);
 	if (!slot->value)
 		map->len++;
 	slot->key = key;
@@ -66,13 +46,13 @@ void *dft_map_remove(struct dft_map *map, uint64_t key)
 
 	if (!map->cap)
 		return NULL;
-	hole = (size_t)(find(map, key) - map->slots);
+	hole = (size_t)(dft_map_find(map, key) - map->slots);
 	value = map->slots[hole].value;
 	if (!value)
 		return NULL;
 	/* Close the gap: move up what would not be found any more behind an empty slot. */
 	for (i = (hole + 1) & (map->cap - 1); map->slots[i].value; i = (i + 1) & (map->cap - 1)) {
-		size_t home = home_of(map, map->slots[i].key);
+		size_t home = dft_map_home(map, map->slots[i].key);
 
 		if (((i - home) & (map->cap - 1)) >= ((i - hole) & (map->cap - 1))) {
 			map->slots[hole] = map->slots[i];
