@@ -49,8 +49,15 @@ struct dft_config {
 	struct dft_strv include;
 	struct dft_strv exclude; /* absolute prefixes, without trailing slash except "/" */
 	struct dft_strv usdt;    /* --usdt */
+	struct dft_strv only;    /* --only: names of events */
+	uint64_t min_dur_ns;     /* --min-dur, 0 = none */
+	uint64_t aggregate_ns;   /* --aggregate: time from row to row; 0 = each call is an event */
 	bool all_files;
+	uint64_t flush_ns;    /* what is older is on disk */
+	uint64_t max_size;    /* bytes on disk from which on calls are aggregated, 0 = none */
 	uint32_t ring_sz;     /* bytes, a power of two and a multiple of the page size */
+	uint64_t memory;      /* bytes, without the ring; 0 = the default */
+	int level;            /* of compression, 1 to 12; 0 = by load */
 	bool precise;
 	bool args;            /* false with --no-args */
 	int ready_fd;         /* -1 = none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trace files. Blocks of lines become complete gzip members, written in order per file by a thread
- * of its own, so that neither compression nor the disk holds up the reading of the ring. The only
+ * Trace files. Blocks of lines become complete gzip members, written in order per file by a pool of
+ * threads, so that neither compression nor the disk holds up the reading of the ring. The only
  * module that sees the compression library.
  */
 #ifndef DFT_SINK_H
@@ -20,10 +20,14 @@ struct dft_sink *dft_sink_new(const struct dft_config *cfg, const struct dft_ide
 struct dft_sink_file *dft_sink_file_new(struct dft_sink *sink, const char *name);
 /*
  * Takes the bytes over and leaves `lines` empty. `last`: the file is complete, and the handle must
- * not be used again. Waits while too much is queued. 0 or -ENOMEM.
+ * not be used again. Never waits: see dft_sink_full(). 0 or -ENOMEM.
  */
 int dft_sink_write(struct dft_sink *sink, struct dft_sink_file *file, struct dft_buf *lines,
 		   bool last);
+/* Too much waits for compression and the disk: make no more lines until it is less. */
+bool dft_sink_full(struct dft_sink *sink);
+/* Waits until it is not full, at most so long. True if it is not. */
+bool dft_sink_wait(struct dft_sink *sink, unsigned int timeout_ms);
 /* Bytes on disk so far. */
 uint64_t dft_sink_bytes(struct dft_sink *sink);
 /* Waits until everything is written. 0, or -1 if a file could not be written (a line was printed). */
