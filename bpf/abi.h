@@ -101,9 +101,39 @@ struct dft_desc {
 	__u8 early;
 	__u8 empty_ok, null_ok, null_empty;
 	__u8 src[DFT_MAX_VALS];
-	__u8 pad[8];
+	/*
+	 * --only: bit dft_desc_form() set: calls of this form are left out. Filled in by user space
+	 * before the programs are loaded.
+	 */
+	__u8 drop;
+	__u8 simple;  /* dft_desc_is_simple(), filled in with `drop` */
+	__u8 pad[6];
 };
 _Static_assert(sizeof(struct dft_desc) == 32, "dft_desc is mapped by both sides");
+
+#define DFT_DROP_ALL 0xf /* whatever its form */
+
+/*
+ * A call that does something to the descriptor that is its first argument, and no more; with no more
+ * values than a batch keeps, none of which is behind a pointer. The most frequent ones are.
+ */
+static inline int dft_desc_is_simple(const struct dft_desc *d)
+{
+	if (d->kind != DFT_KIND_DECODED || d->fd != 1 || d->ret == DFT_RET_FILE)
+		return 0;
+	if (d->fd2 || d->special || d->base || d->path || d->base2 || d->path2 || d->early)
+		return 0;
+	for (unsigned int i = 0; i < DFT_MAX_VALS && d->src[i]; i++)
+		if (i >= 3 || (d->src[i] > DFT_SRC_WPOS_A3 && d->src[i] < DFT_SRC_USER))
+			return 0;
+	return 1;
+}
+
+/* What else than the number the event's name depends on, as a number below 4. */
+static inline __u32 dft_desc_form(int self, int flagged)
+{
+	return (self ? 1 : 0) | (flagged ? 2 : 0);
+}
 
 /* ---- records in the ring ---------------------------------------------------------------- */
 
@@ -123,6 +153,7 @@ enum dft_rec_type {
 	DFT_REC_ENTITY_TYPE = 12,
 	DFT_REC_RELATION = 13,
 	DFT_REC_IMAGE = 14, /* a process runs a file not examined for probes yet */
+	DFT_REC_BATCH = 15, /* calls of one thread, gathered */
 };
 
 /* The probes; as cookies of the links, this tells the kernel side which one was hit. */
@@ -150,6 +181,9 @@ enum dft_class {
 	DFT_CLASS_ANON = 9,  /* eventfd, epoll, ... */
 	DFT_CLASS_PSEUDO = 10, /* proc, sysfs, cgroup, ... */
 	DFT_CLASS_EXCLUDED = 11, /* left out by --include/--exclude */
+	/* Not classes of files: why else calls are left out. */
+	DFT_CLASS_ONLY = 12,     /* not among those of --only */
+	DFT_CLASS_MIN_DUR = 13,  /* shorter than --min-dur */
 };
 
 enum dft_call_flag {
@@ -186,6 +220,40 @@ struct dft_rec_call {
 	__u64 val[];
 };
 _Static_assert(sizeof(struct dft_rec_call) == 48, "a read with two values is 64 bytes");
+
+/*
+ * Calls of one thread in the order of their ends, none of which has a text or more than three values:
+ * the others come as CALL records of their own, behind the batch that was begun before them.
+ */
+#define DFT_BATCH_MAX  16u
+#define DFT_BATCH_VALS 3u
+
+struct dft_gathered {
+	__u16 nr;
+	__u16 flags;  /* enum dft_call_flag */
+	__u8 nvals;   /* this, and those behind it, as in dft_rec_call */
+	__u8 present;
+	__u8 cls;
+	__u8 pad;
+	__u64 ts_ns;
+	__u64 dur_ns;
+	__s64 ret;
+	__u64 name;
+	__u64 val[DFT_BATCH_VALS];
+};
+_Static_assert(sizeof(struct dft_gathered) == 64, "a cache line");
+
+struct dft_rec_batch {
+	__u8 type;
+	__u8 n;
+	__u8 pad[2];
+	__u32 pid, tid;
+	__u32 pad2;
+	__u64 start_ns; /* of the process */
+	__u64 pad3;
+	/* struct dft_gathered of each follow. A record that is longer has been made with room for all. */
+};
+_Static_assert(sizeof(struct dft_rec_batch) == 32, "dft_rec_batch");
 
 /* A string the program passed. Belongs to the next CALL record of the same thread. */
 struct dft_rec_text {
@@ -261,6 +329,12 @@ struct dft_rec_exit {
 	__u32 status;   /* as wait(2) gives it */
 	__u64 ts_ns;
 	__u64 start_ns;
+	/*
+	 * Threads that the kernel has not let go of yet, this one included. If there are others, they may
+	 * be about to hand in their last batch, and it may come behind this record.
+	 */
+	__u32 threads;
+	__u32 pad2;
 };
 
 enum dft_annot_flag {
@@ -322,12 +396,13 @@ struct dft_declared_key {
 /* ---- tallies: what is not in the ring is here, per process ------------------------------- */
 
 enum dft_tally_kind {
-	DFT_TALLY_LOST = 1,      /* nr = call; ring full */
-	DFT_TALLY_FILTERED = 2,  /* nr = call; cls says why; pipes: ino tells which */
+	DFT_TALLY_SHED = 1,      /* nr = call; the ring had no room for its record */
+	DFT_TALLY_FILTERED = 2,  /* nr = call; cls says why */
 	DFT_TALLY_UNDECODED = 3, /* nr = call */
 	DFT_TALLY_UNKNOWN = 4,   /* a number that the table does not have; nr = number or 0xffff */
 	DFT_TALLY_COMPAT = 5,    /* 32-bit calls; nr = their number */
 	DFT_TALLY_RECORD = 6,    /* nr = enum dft_rec_type of a record that found the ring full */
+	DFT_TALLY_CHOSEN = 7,    /* nr = call; aggregated because that was asked for */
 };
 
 /* Set in a tally's nr: what the event's name depends on besides the number. */
@@ -341,18 +416,27 @@ static inline __u32 dft_alt_flag(__u8 alt)
 	return alt == DFT_ALT_UNLINK ? 0x200 : 0x100;
 }
 
+/*
+ * One of `id` 0 is in the map of totals, others are in the map of details, and a full one of details
+ * falls back to that of totals.
+ */
 struct dft_tally_key {
 	__u64 start_ns;
 	__u32 pid;
 	__u16 nr;
 	__u8 kind; /* enum dft_tally_kind */
 	__u8 cls;
-	__u64 ino; /* of a pipe, else 0 */
+	__u64 id;  /* FILTERED: inode number of a pipe; SHED, CHOSEN: name id of the file; or 0 */
 };
 
+/*
+ * Grows only; the entry is deleted when its process has gone. Times are CLOCK_MONOTONIC; least, greatest
+ * and last ones are of calls (SHED, CHOSEN) only.
+ */
 struct dft_tally {
 	__u64 calls, errors, bytes, dur_ns;
-	__u64 first_ns; /* CLOCK_MONOTONIC of the first one */
+	__u64 min_ns, max_ns;     /* durations; min_ns is ~0 until the first call is in */
+	__u64 first_ns, last_ns;  /* entry of the first call, end of the last one */
 };
 
 /* Tallies that found no room are counted here, per CPU. */

@@ -8,9 +8,9 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 ALWAYS_INLINE void declared_key(struct dft_declared_key *key, const struct dft_task *t, __u32 probe,
 				__u64 id)
 {
-	key->start_ns = t->start_ns;
+	key->start_ns = t->who.start_ns;
 	key->id = id;
-	key->pid = t->pid;
+	key->pid = t->who.pid;
 	key->probe = probe;
 }
 
@@ -34,7 +34,7 @@ ALWAYS_INLINE void fill(struct dft_rec_annot *rec, const struct dft_task *t, __u
 {
 	rec->type = DFT_REC_EVENT + probe;
 	rec->flags = 0;
-	rec->pid = t->pid;
+	rec->pid = t->who.pid;
 	rec->tid = (__u32)bpf_get_current_pid_tgid();
 	rec->ts_ns = bpf_ktime_get_ns();
 	rec->value = operands[2];
@@ -62,9 +62,13 @@ ALWAYS_INLINE __u64 time_offset(struct task_struct *task)
 ALWAYS_INLINE int send_long(struct task_struct *task, const struct dft_task *t, __u32 probe,
 			    const __u64 *operands)
 {
-	struct dft_rec_annot *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
+	struct dft_rec_annot *rec;
 	__u64 len = operands[5];
 
+	/* Facts about the process are few, and not detail. */
+	if (probe != DFT_PROBE_METADATA && dft_ring_is_tight())
+		return -1;
+	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 	if (!rec)
 		return -1;
 	fill(rec, t, probe, operands);
@@ -124,11 +128,12 @@ ALWAYS_INLINE int probe_hit(struct pt_regs *ctx)
 	__u64 probe = bpf_get_attach_cookie(ctx), operands[6];
 	int err;
 
-	if (!t)
+	if (!t || !t->who.pid)
 		t = dft_adopt(task, ADOPT_AT_PROBE);
 	if (!t || t->flags & TASK_BEFORE_EXEC || probe >= DFT_PROBE_MAX)
 		return 0;
 	regs_operands(ctx, operands);
+	dft_flush(t); /* the calls before this stand before it */
 	if (probe == DFT_PROBE_ENTITY || probe == DFT_PROBE_ENTITY_TYPE)
 		err = send_declaration(t, probe, operands);
 	else if (probe == DFT_PROBE_RELATION)
@@ -136,7 +141,7 @@ ALWAYS_INLINE int probe_hit(struct pt_regs *ctx)
 	else
 		err = send_long(task, t, probe, operands);
 	if (err < 0)
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EVENT + probe);
+		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EVENT + probe);
 	return 0;
 }
 

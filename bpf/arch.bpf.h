@@ -13,6 +13,11 @@ static __attribute__((always_inline)) inline bool task_is_compat(struct task_str
 	return task->thread_info.status & TS_COMPAT;
 }
 
+static __attribute__((always_inline)) inline __u64 regs_first(struct pt_regs *regs)
+{
+	return regs->di;
+}
+
 /* The registers keep the arguments until the call returns to user space. */
 static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)
 {
@@ -35,6 +40,13 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 	args[5] = regs->r9;
 }
 
+/* Stores are seen in their order. */
+static __attribute__((always_inline)) inline void let_go(__u32 *busy)
+{
+	asm volatile("" ::: "memory");
+	*(volatile __u32 *)busy = 0;
+}
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define NR_CLOSE  57
@@ -43,6 +55,11 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 static __attribute__((always_inline)) inline bool task_is_compat(struct task_struct *task)
 {
 	return task->thread_info.flags & TIF_32BIT;
+}
+
+static __attribute__((always_inline)) inline __u64 regs_first(struct pt_regs *regs)
+{
+	return regs->orig_x0;
 }
 
 static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs, __u64 *args)
@@ -63,6 +80,12 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 	args[3] = regs->regs[3];
 	args[4] = regs->regs[4];
 	args[5] = regs->regs[5];
+}
+
+/* An atomic operation orders what went before it. */
+static __attribute__((always_inline)) inline void let_go(__u32 *busy)
+{
+	__sync_lock_test_and_set(busy, 0);
 }
 
 #else

@@ -14,27 +14,30 @@
 #define CHAIN_MAX 24
 
 /*
- * From the top of a mount to where it is mounted. Rare, and therefore by helper calls: the verifier
- * allows no going from a vfsmount to the mount around it.
+ * From the top of a mount to where it is mounted. `wash` is memory that makes a number of a pointer to
+ * the verifier, which allows no going from a vfsmount to the mount around it.
  */
-ALWAYS_INLINE int chain_cross(__u64 *mnt_addr, __u64 *dentry_addr)
+ALWAYS_INLINE int chain_cross(volatile __u64 *wash, __u64 *mnt_addr, __u64 *dentry_addr)
 {
-	struct mount *mnt = (struct mount *)(*mnt_addr - bpf_core_field_offset(struct mount, mnt));
-	__u64 parent = (__u64)BPF_CORE_READ(mnt, mnt_parent);
+	struct mount *mnt;
+	__u64 parent;
 
-	if (!parent || parent == (__u64)mnt)
+	*wash = *mnt_addr;
+	mnt = AT_ADDR(mount, *wash - bpf_core_field_offset(struct mount, mnt));
+	*wash = (__u64)READ(mnt, mnt_parent);
+	parent = *wash;
+	*wash = (__u64)mnt;
+	if (!parent || parent == *wash)
 		return -1;
-	*dentry_addr = (__u64)BPF_CORE_READ(mnt, mnt_mountpoint);
+	*dentry_addr = (__u64)READ(mnt, mnt_mountpoint);
 	*mnt_addr = parent + bpf_core_field_offset(struct mount, mnt);
 	return 0;
 }
 
-__u64 DFT_CHAIN_ID(struct dft_place *place)
+ALWAYS_INLINE __u64 chain_walk(struct dft_place *place)
 {
 	__u64 mnt_addr, dentry_addr, root_mnt, root_dentry, top, parent, hash;
 
-	if (!place)
-		return 0;
 	mnt_addr = place->mnt;
 	dentry_addr = place->dentry;
 	root_mnt = place->root_mnt;
@@ -47,7 +50,7 @@ __u64 DFT_CHAIN_ID(struct dft_place *place)
 		if (dentry_addr == root_dentry && mnt_addr == root_mnt)
 			return chain_end(hash, 0);
 		if (dentry_addr == top) {
-			if (chain_cross(&mnt_addr, &dentry_addr))
+			if (chain_cross(&place->id, &mnt_addr, &dentry_addr))
 				return chain_end(hash, DFT_NAME_UNREACHABLE);
 			top = (__u64)(READ(AT_ADDR(vfsmount, mnt_addr), mnt_root));
 			continue;
@@ -60,6 +63,11 @@ __u64 DFT_CHAIN_ID(struct dft_place *place)
 		dentry_addr = parent;
 	}
 	return 0;
+}
+
+__u64 DFT_CHAIN_ID(struct dft_place *place)
+{
+	return place ? chain_walk(place) : 0;
 }
 
 #endif

@@ -10,9 +10,18 @@ const volatile bool dft_knob_all_files = false;
 const volatile bool dft_knob_verdicts = false;
 const volatile bool dft_knob_no_loop = false;
 const volatile __u32 dft_knob_self = 0;
+const volatile bool dft_knob_only = false;
+const volatile __u64 dft_knob_min_dur = 0;
+const volatile __u64 dft_knob_flush = 1000000000;
+const volatile __u64 dft_knob_call_room = 0;
 
 __u64 dft_unmarked = 0, dft_unmarked_done = 0;
 bool dft_census = false;
+bool dft_aggregate = false;
+bool dft_tallied = false;
+__u32 dft_names_epoch = 0;
+bool dft_keep_names = false;
+__u64 dft_exits_lost = 0;
 
 #define DFT_TABLE_KERNEL
 #include "table.h"
@@ -26,8 +35,8 @@ struct ring_map ring SEC(".maps");
 struct targets_map targets SEC(".maps");
 struct names_map names SEC(".maps");
 struct verdicts_map verdicts SEC(".maps");
-struct tallies_map tallies SEC(".maps");
-struct pipes_map pipes SEC(".maps");
+struct totals_map totals SEC(".maps");
+struct details_map details SEC(".maps");
 struct fd_changes_map fd_changes SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct images_map images SEC(".maps");
@@ -47,39 +56,81 @@ __hidden int dft_count(__u32 counter)
 /* The tally of the key in one of the two maps, made if need be. NULL: the map is full. */
 ALWAYS_INLINE struct dft_tally *tally_in(void *map, const struct dft_tally_key *key)
 {
-	struct dft_tally *sum = bpf_map_lookup_elem(map, key);
-	struct dft_tally zero = {};
+	struct dft_tally *tally = bpf_map_lookup_elem(map, key);
+	struct dft_tally fresh = { .min_ns = ~0ull, .first_ns = ~0ull };
 
-	if (sum)
-		return sum;
-	zero.first_ns = bpf_ktime_get_ns();
+	if (tally)
+		return tally;
 	/* -EEXIST: another thread of the process was faster. */
-	bpf_map_update_elem(map, key, &zero, BPF_NOEXIST);
+	bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST);
 	return bpf_map_lookup_elem(map, key);
 }
 
-int dft_tally(struct dft_tally_key *key, __s64 ret, __u64 bytes, __u64 dur_ns)
-{
-	struct dft_tally *sum = NULL;
-	struct dft_tally_key own;
+/*
+ * More tries than there can be threads that win against this one one after the other, each with a
+ * more extreme value, before it has its turn.
+ */
+#define EXTREME_TRIES 64
 
-	if (!key)
+ALWAYS_INLINE void tally_min(__u64 *at, __u64 value)
+{
+	__u64 old = *(volatile __u64 *)at;
+
+	for (__u32 i = 0; i < EXTREME_TRIES && value < old; i++) {
+		__u64 was = __sync_val_compare_and_swap(at, old, value);
+
+		if (was == old)
+			break;
+		old = was;
+	}
+}
+
+ALWAYS_INLINE void tally_max(__u64 *at, __u64 value)
+{
+	__u64 old = *(volatile __u64 *)at;
+
+	for (__u32 i = 0; i < EXTREME_TRIES && value > old; i++) {
+		__u64 was = __sync_val_compare_and_swap(at, old, value);
+
+		if (was == old)
+			break;
+		old = was;
+	}
+}
+
+int dft_tally(struct dft_tally_key *key, struct dft_sum *sum)
+{
+	struct dft_tally *tally = NULL;
+	struct dft_tally_key own;
+	__u64 ts_ns;
+
+	if (!key || !sum)
 		return 0;
 	own = *key;
-	if (own.ino) {
-		sum = tally_in(&pipes, &own);
-		own.ino = 0; /* no room: the pipes together */
+	if (own.id) {
+		tally = tally_in(&details, &own);
+		own.id = 0; /* no room: all of them together */
 	}
-	if (!sum)
-		sum = tally_in(&tallies, &own);
-	if (!sum)
+	if (!tally)
+		tally = tally_in(&totals, &own);
+	if (!tally)
 		return dft_count(DFT_COUNTER_TALLY_FULL);
-	__sync_fetch_and_add(&sum->calls, 1);
-	if (ret < 0)
-		__sync_fetch_and_add(&sum->errors, 1);
-	if (bytes)
-		__sync_fetch_and_add(&sum->bytes, bytes);
-	__sync_fetch_and_add(&sum->dur_ns, dur_ns);
+	ts_ns = sum->ts_ns ? sum->ts_ns : bpf_ktime_get_ns();
+	__sync_fetch_and_add(&tally->calls, 1);
+	if (sum->ret < 0)
+		__sync_fetch_and_add(&tally->errors, 1);
+	if (sum->bytes)
+		__sync_fetch_and_add(&tally->bytes, sum->bytes);
+	__sync_fetch_and_add(&tally->dur_ns, sum->dur_ns);
+	tally_min(&tally->first_ns, ts_ns);
+	if (own.kind != DFT_TALLY_SHED && own.kind != DFT_TALLY_CHOSEN)
+		return 0;
+	tally_min(&tally->min_ns, sum->dur_ns);
+	tally_max(&tally->max_ns, sum->dur_ns);
+	tally_max(&tally->last_ns, ts_ns + sum->dur_ns);
+	/* After the sums, so that who clears it first and then looks sees them. */
+	if (!dft_tallied)
+		dft_tallied = true;
 	return 0;
 }
 
@@ -90,6 +141,16 @@ __hidden int dft_emit(void *rec, __u64 size)
 	 * than everything else together.
 	 */
 	return bpf_ringbuf_output(&ring, rec, size, BPF_RB_NO_WAKEUP) ? -1 : 0;
+}
+
+__hidden bool dft_ring_is_tight(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > dft_knob_call_room;
+}
+
+__hidden int dft_emit_detail(void *rec, __u64 size)
+{
+	return dft_ring_is_tight() ? -1 : dft_emit(rec, size);
 }
 
 __hidden int dft_emit_urgent(void *rec, __u64 size)

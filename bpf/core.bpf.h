@@ -22,6 +22,18 @@
  */
 #define bound(var) asm volatile("" : "+r"(var))
 
+/* Kernel-internal results of an interrupted call, which is run again or turned into EINTR. */
+#define ERESTARTSYS	      512
+#define ERESTARTNOINTR	      513
+#define ERESTARTNOHAND	      514
+#define ERESTART_RESTARTBLOCK 516
+
+ALWAYS_INLINE bool ret_is_restart(__s64 ret)
+{
+	return ret == -ERESTARTSYS || ret == -ERESTARTNOINTR || ret == -ERESTARTNOHAND ||
+	       ret == -ERESTART_RESTARTBLOCK;
+}
+
 /* ---- knobs, set by user space before the programs are loaded ----------------------------- */
 
 extern const volatile bool dft_knob_all;       /* -a: every process but the tracer */
@@ -30,6 +42,10 @@ extern const volatile bool dft_knob_all_files; /* no class of files is filtered 
 extern const volatile bool dft_knob_verdicts;  /* --include/--exclude are in force */
 extern const volatile bool dft_knob_no_loop;   /* test hook: behave as without bpf_loop() */
 extern const volatile __u32 dft_knob_self;     /* the tracer's tgid */
+extern const volatile bool dft_knob_only;      /* --only: dft_descs[].drop is in force */
+extern const volatile __u64 dft_knob_min_dur;  /* --min-dur, in ns; 0 = none */
+extern const volatile __u64 dft_knob_flush;    /* ns after which a thread hands in what it gathered */
+extern const volatile __u64 dft_knob_call_room; /* bytes of the ring that calls may fill */
 extern const volatile struct dft_desc dft_descs[DFT_NR_MAX];
 
 /*
@@ -40,6 +56,17 @@ extern const volatile struct dft_desc dft_descs[DFT_NR_MAX];
  */
 extern __u64 dft_unmarked, dft_unmarked_done;
 extern bool dft_census; /* the iterator sends the records of marked threads again */
+extern bool dft_aggregate; /* no records of calls from now on: tallies only */
+/*
+ * Set when a tally of a call has changed, and cleared by user space before it looks at them: while
+ * nothing is shed, there is nothing to look at.
+ */
+extern bool dft_tallied;
+/* Changed by user space when it has emptied the map of names: what tasks remember is void. */
+extern __u32 dft_names_epoch;
+extern bool dft_keep_names; /* gather_flush() puts the names of calls in flight back into the map */
+/* EXIT records that found the ring full: user space looks who is gone. */
+extern __u64 dft_exits_lost;
 
 /* ---- a traced thread ---------------------------------------------------------------------- */
 
@@ -49,31 +76,69 @@ enum task_flag {
 	TASK_TEXT1_LOST = 1 << 2,
 	TASK_TEXT2_SENT = 1 << 3,
 	TASK_TEXT2_LOST = 1 << 4,
+	TASK_QUIET = 1 << 5, /* there will be no record of the call: its texts are not sent */
 };
 
 /*
+ * A place in the directory tree as one process sees it: addresses of kernel objects, and what
+ * identifies the file.
+ */
+struct dft_place {
+	__u64 mnt, dentry;           /* struct vfsmount, struct dentry */
+	__u64 root_mnt, root_dentry; /* of the process */
+	__u64 inode;
+	__u64 ino;
+	__u32 gen, dev;
+	__u32 cls;
+	__u32 iter; /* asked by the iterator, which has a scratch of its own */
+	__u64 id;   /* of the name; 0 = too deep for dft_chain_id() */
+};
+
+/* Identifies a process. */
+struct dft_who {
+	__u64 start_ns; /* CLOCK_BOOTTIME of birth */
+	__u32 pid;
+	__u32 pad;
+};
+
+#define KNOWN_NAMES 4
+
+/*
  * task_storage of each traced thread: having one is being traced. Its memory dies with the thread,
- * so nothing that must survive is here.
+ * so nothing that must survive is here: what was gathered is handed in by the exit hook.
  */
 struct dft_task {
 	__u64 ts_ns;    /* entry of the call in flight; 0 = none, or entered before we came */
-	__u64 start_ns; /* of the process */
+	struct dft_who who; /* pid 0: being made just now */
 	__u64 name;     /* file, or base of the first path */
-	__u64 name2;
 	__u64 pos;      /* file position at entry */
 	/*
 	 * Addresses of struct file, to see at exit whether the descriptors still stand for them, and to
 	 * read the file's position again.
 	 */
-	__u64 file, file2;
-	__u32 seen, seen2; /* fd_sequence() of the descriptor or cwd_sequence() at entry */
-	__u64 ino, ino2; /* of pipes */
-	__u32 pid;
+	__u64 file;
+	__u32 seen;     /* fd_sequence() of the descriptor or cwd_sequence() at entry */
 	__u16 nr;
 	__u16 call;     /* enum dft_call_flag known at entry */
 	__u8 cls, cls2;
 	__u8 flags;     /* enum task_flag */
 	__u8 append;    /* O_APPEND */
+	__u32 epoch;    /* dft_names_epoch that `known` is of */
+	__u64 known[KNOWN_NAMES]; /* ids surely in the map of names, by some bits of them */
+	__u32 seen2;
+	__u64 name2, file2;
+	/* Who adds to the batch or takes it away: the thread itself, or the iterator. */
+	__u32 busy;
+	__u32 handed;    /* how often a batch was handed in */
+	__u64 ino, ino2; /* of pipes */
+	/*
+	 * Here rather than on the stack, as what is loaded from here is a number to the verifier and not
+	 * a pointer, whatever was stored.
+	 */
+	struct dft_place place;
+	struct dft_rec_batch batch;
+	/* Of the batch. The last one is for a call that finds the batch being taken away. */
+	struct dft_gathered calls[DFT_BATCH_MAX + 1];
 };
 
 /* ---- maps ---------------------------------------------------------------------------------- */
@@ -113,15 +178,16 @@ struct verdicts_map { /* name ids that --include/--exclude leave out */
 	__type(key, __u64);
 	__type(value, __u8);
 };
-struct tallies_map {
+struct totals_map { /* tallies of processes */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct dft_tally_key);
 	__type(value, struct dft_tally);
 };
-struct pipes_map { /* the same for each pipe: apart, for there may be very many */
+struct details_map { /* for each pipe or file: apart, for there may be very many */
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 262144);
 	__type(key, struct dft_tally_key);
 	__type(value, struct dft_tally);
 };
@@ -175,8 +241,8 @@ extern struct ring_map ring SEC(".maps");
 extern struct targets_map targets SEC(".maps");
 extern struct names_map names SEC(".maps");
 extern struct verdicts_map verdicts SEC(".maps");
-extern struct tallies_map tallies SEC(".maps");
-extern struct pipes_map pipes SEC(".maps");
+extern struct totals_map totals SEC(".maps");
+extern struct details_map details SEC(".maps");
 extern struct fd_changes_map fd_changes SEC(".maps");
 extern struct counters_map counters SEC(".maps");
 extern struct images_map images SEC(".maps");
@@ -191,36 +257,63 @@ extern struct iter_scratch_map iter_scratch SEC(".maps");
  * of their many calls: hence plain memory as arguments, and no __hidden.
  */
 
+/* One call of a tally. */
+struct dft_sum {
+	__s64 ret;
+	__u64 bytes;
+	__u64 ts_ns;  /* entry, CLOCK_MONOTONIC; 0: now */
+	__u64 dur_ns;
+};
+
 /* Adds one call to a tally of the process. A full map is counted, never silent. */
-int dft_tally(struct dft_tally_key *key, __s64 ret, __u64 bytes, __u64 dur_ns);
+int dft_tally(struct dft_tally_key *key, struct dft_sum *sum);
 int dft_count(__u32 counter) __hidden;
 /* Puts a record into the ring. 0, or -1 when it is full (the caller counts). */
 int dft_emit(void *rec, __u64 size) __hidden;
 /* The same for what user space should see at once. */
 int dft_emit_urgent(void *rec, __u64 size) __hidden;
+/*
+ * The same for what is detail: it leaves an eighth of the ring to the records that all others refer to
+ * (names, births, ends, declarations).
+ */
+int dft_emit_detail(void *rec, __u64 size) __hidden;
+bool dft_ring_is_tight(void) __hidden;
 
 /* Scratch of this CPU or of the iterator, or NULL (counted) when it is in use. */
 struct dft_scratch *dft_scratch_get(__u32 iter) __hidden;
 int dft_scratch_put(struct dft_scratch *s) __hidden;
 
-ALWAYS_INLINE void tally_key(struct dft_tally_key *key, const struct dft_task *t, __u8 kind, __u16 nr)
+ALWAYS_INLINE void tally_key(struct dft_tally_key *key, const struct dft_who *who, __u8 kind, __u16 nr)
 {
-	key->start_ns = t->start_ns;
-	key->pid = t->pid;
+	key->start_ns = who->start_ns;
+	key->pid = who->pid;
 	key->nr = nr;
 	key->kind = kind;
 	key->cls = 0;
-	key->ino = 0;
+	key->id = 0;
 }
 
 /* Counts something that is not a call: a lost record, an unreadable string. */
-ALWAYS_INLINE void tally_one(const struct dft_task *t, __u8 kind, __u16 nr)
+ALWAYS_INLINE void tally_one(const struct dft_who *who, __u8 kind, __u16 nr)
 {
 	struct dft_tally_key key;
+	struct dft_sum sum = {};
 
-	tally_key(&key, t, kind, nr);
-	dft_tally(&key, 0, 0, 0);
+	tally_key(&key, who, kind, nr);
+	dft_tally(&key, &sum);
 }
+
+/* ---- gather.bpf.c --------------------------------------------------------------------------- */
+
+/*
+ * Hands in what the current thread has gathered: before anything else of it that must stand behind
+ * those calls.
+ */
+int dft_flush(struct dft_task *t) __hidden;
+/* The call in calls[DFT_BATCH_MAX], not gathered. */
+int dft_send_single(struct dft_task *t) __hidden;
+/* The batch, by whoever has set `busy`; it is empty afterwards. */
+int dft_hand_in(struct dft_task *t, __u32 tid);
 
 /* ---- image.bpf.c ---------------------------------------------------------------------------- */
 
@@ -231,21 +324,6 @@ ALWAYS_INLINE void tally_one(const struct dft_task *t, __u8 kind, __u16 nr)
 int dft_image(struct dft_task *t, __u64 file);
 
 /* ---- path.bpf.c ---------------------------------------------------------------------------- */
-
-/*
- * A place in the directory tree as one process sees it: addresses of kernel objects, and what
- * identifies the file.
- */
-struct dft_place {
-	__u64 mnt, dentry;           /* struct vfsmount, struct dentry */
-	__u64 root_mnt, root_dentry; /* of the process */
-	__u64 inode;
-	__u64 ino;
-	__u32 gen, dev;
-	__u32 cls;
-	__u32 iter; /* asked by the iterator, which has a scratch of its own */
-	__u64 id;   /* of the name; 0 = too deep for dft_chain_id() */
-};
 
 /*
  * The id of a place's name: over the file's identity and the hashes of all components up to the
@@ -260,9 +338,9 @@ __u64 dft_cast_chain_id(struct dft_place *place);
 
 /*
  * The id of the name of `place`; sends its NAME record unless that is known to be in the ring. 0
- * when it could not be sent (ring full: counted for the process of `t`).
+ * when it could not be sent (ring full: counted for the process).
  */
-__u64 dft_name(struct dft_task *t, struct dft_place *place);
+__u64 dft_name(struct dft_who *who, struct dft_place *place);
 
 ALWAYS_INLINE __u64 mix(__u64 hash, __u64 value)
 {

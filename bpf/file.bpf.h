@@ -20,10 +20,13 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define READ_N(_1, _2, n, ...)	READ_##n
 #define READ_PICK(...)		READ_N(__VA_ARGS__, 2, 1)
 #define READ(src, ...)		READ_PICK(__VA_ARGS__)(src, __VA_ARGS__)
+/* A word of kernel memory: as any structure that begins with a pointer. */
+#define READ_WORD(addr)		((__u64)AT_ADDR(path, addr)->mnt)
 #else
 #define AT_ADDR(type, addr) ((struct type *)(addr))
 #define CHAIN_ID(place)	    dft_chain_id(place)
 #define READ(src, ...)	    BPF_CORE_READ(src, __VA_ARGS__)
+#define READ_WORD(addr)	    read_word((const void *)(addr))
 #endif
 
 #define S_IFMT	 0170000
@@ -37,6 +40,16 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 
 #define O_APPEND 02000
 #define AT_FDCWD -100
+
+#ifndef DFT_CAST
+ALWAYS_INLINE __u64 read_word(const void *addr)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), addr);
+	return word;
+}
+#endif
 
 /* File systems whose files are not data (include/uapi/linux/magic.h, fs/xxx/). */
 ALWAYS_INLINE bool magic_is_pseudo(__u32 magic)
@@ -111,7 +124,6 @@ ALWAYS_INLINE __u64 addr_of_fd(struct task_struct *task, __u32 fd)
 {
 	struct files_struct *files = task->files;
 	struct fdtable *fdt;
-	__u64 addr = 0;
 
 	if (!files)
 		return 0;
@@ -119,8 +131,7 @@ ALWAYS_INLINE __u64 addr_of_fd(struct task_struct *task, __u32 fd)
 	if (!fdt || fd >= fdt->max_fds)
 		return 0;
 	/* The slot may change at any moment; whatever is read is a file that was there. */
-	bpf_probe_read_kernel(&addr, sizeof(addr), fdt->fd + fd);
-	return addr;
+	return READ_WORD(fdt->fd + fd);
 }
 
 ALWAYS_INLINE struct file *file_of_fd(struct task_struct *task, __u32 fd)
@@ -136,10 +147,10 @@ ALWAYS_INLINE __u8 class_of_inode(struct inode *inode)
 }
 
 /* The name's id and, if it is new, its record. 0 if that could not be sent. */
-ALWAYS_INLINE __u64 place_name(struct dft_task *t, struct dft_place *place)
+ALWAYS_INLINE __u64 place_name(struct dft_who *who, struct dft_place *place)
 {
 	place->id = CHAIN_ID(place);
-	return dft_name(t, place);
+	return dft_name(who, place);
 }
 
 /* What place_file() and place_cwd() have in common. 0, or -1 for a task on its way out. */

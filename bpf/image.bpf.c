@@ -21,14 +21,14 @@ int dft_image(struct dft_task *t, __u64 addr)
 	if (bpf_map_lookup_elem(&images, &rec.key))
 		return 0;
 	rec.type = DFT_REC_IMAGE;
-	rec.pid = t->pid;
+	rec.pid = t->who.pid;
 	rec.ts_ns = bpf_ktime_get_ns();
 	if (!place_file(&place, bpf_get_current_task_btf(), file)) {
 		place.cls = DFT_CLASS_FILE;
-		rec.name = place_name(t, &place);
+		rec.name = place_name(&t->who, &place);
 	}
 	/* Until user space has looked and attached, hits are missed: it should be short. */
 	if (dft_emit_urgent(&rec, sizeof(rec)))
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_IMAGE);
+		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_IMAGE);
 	return 0;
 }

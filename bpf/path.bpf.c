@@ -96,7 +96,7 @@ ALWAYS_INLINE void walk_all(struct walk *w)
 		w->flags |= DFT_NAME_TRUNCATED;
 }
 
-static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_scratch *s,
+static __attribute__((noinline)) int send_name(struct dft_who *who, struct dft_scratch *s,
 					       struct walk *w, const struct dft_place *place, __u64 id)
 {
 	struct dft_rec_name *rec = (struct dft_rec_name *)s->rec;
@@ -117,20 +117,20 @@ static __attribute__((noinline)) int send_name(struct dft_task *t, struct dft_sc
 	rec->magic = BPF_CORE_READ(inode, i_sb, s_magic);
 	bpf_probe_read_kernel(rec->path, len, s->path + pos);
 	if (dft_emit(rec, sizeof(*rec) + len)) {
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_NAME);
+		tally_one(who, DFT_TALLY_RECORD, DFT_REC_NAME);
 		return -1;
 	}
 	return 0;
 }
 
-__u64 dft_name(struct dft_task *t, struct dft_place *place)
+__u64 dft_name(struct dft_who *who, struct dft_place *place)
 {
 	struct dft_scratch *s;
 	struct walk w = {};
 	__u8 one = 1;
 	__u64 id;
 
-	if (!t || !place)
+	if (!who || !place)
 		return 0;
 	id = place->id;
 	if (id && bpf_map_lookup_elem(&names, &id))
@@ -150,7 +150,7 @@ __u64 dft_name(struct dft_task *t, struct dft_place *place)
 	id = chain_end(w.hash, w.flags);
 	if (bpf_map_lookup_elem(&names, &id))
 		goto out;
-	if (send_name(t, s, &w, place, id)) {
+	if (send_name(who, s, &w, place, id)) {
 		id = 0;
 		goto out;
 	}

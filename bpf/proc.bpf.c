@@ -13,14 +13,14 @@ ALWAYS_INLINE __u64 start_of(struct task_struct *task)
 }
 
 ALWAYS_INLINE void proc_fill(struct dft_rec_proc *rec, __u8 type, struct task_struct *task,
-			     const struct dft_task *t)
+			     const struct dft_who *who)
 {
 	__builtin_memset(rec, 0, sizeof(*rec));
 	rec->type = type;
-	rec->pid = t->pid;
+	rec->pid = who->pid;
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	rec->ts_ns = bpf_ktime_get_ns();
-	rec->start_ns = t->start_ns;
+	rec->start_ns = who->start_ns;
 	BPF_CORE_READ_INTO(&rec->comm, task, comm);
 }
 
@@ -33,60 +33,79 @@ ALWAYS_INLINE void task_failed(struct task_struct *task)
 	__sync_fetch_and_add(&dft_unmarked, 1);
 }
 
-/* True if the current thread, which has no state, should have one; sets its first flags. */
-ALWAYS_INLINE bool should_trace(struct dft_task *fresh)
+/* True if the current thread of the process, which has no state, should have one; its first flags. */
+ALWAYS_INLINE bool should_trace(__u32 pid, __u8 *flags)
 {
 	__u32 *target;
 
-	if (fresh->pid == dft_knob_self)
+	if (pid == dft_knob_self)
 		return false;
 	if (dft_unmarked != dft_unmarked_done) {
-		target = bpf_map_lookup_elem(&targets, &fresh->pid);
+		target = bpf_map_lookup_elem(&targets, &pid);
 		if (target) {
 			if (*target & DFT_TARGET_BEFORE_EXEC)
-				fresh->flags = TASK_BEFORE_EXEC;
+				*flags = TASK_BEFORE_EXEC;
 			return true;
 		}
 	}
 	return dft_knob_all;
 }
 
+/* State for a thread. The pid goes last: who finds it set finds everything. */
+ALWAYS_INLINE struct dft_task *make_state(struct task_struct *task, const struct dft_who *who,
+					  __u8 flags)
+{
+	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL,
+						  BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return NULL;
+	t->flags = flags;
+	t->who.start_ns = who->start_ns;
+	__sync_lock_test_and_set(&t->who.pid, who->pid);
+	return t;
+}
+
+ALWAYS_INLINE void who_is(struct dft_who *who, struct task_struct *task)
+{
+	who->pid = task->tgid;
+	who->pad = 0;
+	who->start_ns = start_of(task);
+}
+
 __hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 {
-	struct dft_task fresh = {}, *t;
-	struct dft_tally_key key;
 	struct dft_rec_proc rec;
-	struct dft_place place;
+	struct dft_who who;
+	struct dft_task *t;
+	__u8 flags = 0;
 
-	fresh.pid = task->tgid;
-	if (!should_trace(&fresh))
+	if (!should_trace(task->tgid, &flags))
 		return NULL;
-	fresh.start_ns = start_of(task);
-	t = bpf_task_storage_get(&tasks, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	who_is(&who, task);
+	t = make_state(task, &who, flags);
 	if (!t) {
-		if (nr < DFT_NR_MAX && dft_descs[nr & (DFT_NR_MAX - 1)].kind == DFT_KIND_DECODED) {
-			tally_key(&key, &fresh, DFT_TALLY_LOST, nr);
-			dft_tally(&key, 0, 0, 0);
-		}
+		if (nr < DFT_NR_MAX && dft_descs[nr & (DFT_NR_MAX - 1)].kind == DFT_KIND_DECODED)
+			tally_one(&who, DFT_TALLY_SHED, nr);
 		return NULL;
 	}
-	if (fresh.flags & TASK_BEFORE_EXEC)
+	if (flags & TASK_BEFORE_EXEC)
 		return t;
-	proc_fill(&rec, DFT_REC_PROC, task, t);
-	if (nr != ADOPT_AT_PROBE && !place_cwd(&place, task))
-		rec.cwd = place_name(t, &place);
+	proc_fill(&rec, DFT_REC_PROC, task, &who);
+	if (nr != ADOPT_AT_PROBE && !place_cwd(&t->place, task))
+		rec.cwd = place_name(&who, &t->place);
 	if (dft_emit(&rec, sizeof(rec)))
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
+		tally_one(&who, DFT_TALLY_RECORD, DFT_REC_PROC);
 	return t;
 }
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct dft_task fresh = {}, *t;
 	__u32 tgid = parent->tgid;
 	struct dft_rec_proc rec;
 	struct dft_place place;
+	struct dft_who who;
 	__u32 *target;
 
 	/*
@@ -102,19 +121,17 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	if (child->tgid != tgid && !dft_knob_follow && !dft_knob_all)
 		return 0;
-	fresh.pid = child->tgid;
-	fresh.start_ns = start_of(child);
-	t = bpf_task_storage_get(&tasks, child, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t)
+	who_is(&who, child);
+	if (!make_state(child, &who, 0))
 		task_failed(child);
 	if (child->tgid == tgid)
 		return 0;
-	proc_fill(&rec, DFT_REC_FORK, child, &fresh);
+	proc_fill(&rec, DFT_REC_FORK, child, &who);
 	rec.maker = tgid;
 	if (!place_cwd(&place, child))
-		rec.cwd = place_name(&fresh, &place);
+		rec.cwd = place_name(&who, &place);
 	if (dft_emit(&rec, sizeof(rec)))
-		tally_one(&fresh, DFT_TALLY_RECORD, DFT_REC_FORK);
+		tally_one(&who, DFT_TALLY_RECORD, DFT_REC_FORK);
 	return 0;
 }
 
@@ -149,13 +166,11 @@ ALWAYS_INLINE void exec_send_file(struct dft_task *t, struct dft_scratch *s, con
 	rec->type = DFT_REC_TEXT;
 	rec->slot = 1;
 	rec->len = len;
-	rec->pid = t->pid;
+	rec->pid = t->who.pid;
 	rec->tid = (__u32)bpf_get_current_pid_tgid();
 	rec->nr = t->nr;
 	rec->base = 0;
-	if (dft_emit(rec, sizeof(*rec) + len)) {
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_TEXT);
-	} else {
+	if (!dft_emit(rec, sizeof(*rec) + len)) {
 		t->flags &= ~TASK_TEXT1_LOST;
 		t->flags |= TASK_TEXT1_SENT;
 	}
@@ -167,35 +182,34 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct dft_rec_exec *rec;
 	struct dft_scratch *s;
-	struct dft_place place;
 	__u32 len;
 
-	if (!t)
+	if (!t || !t->who.pid)
 		return 0;
 	t->flags &= ~TASK_BEFORE_EXEC;
 	s = dft_scratch_get(0);
 	if (!s) {
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
+		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
 		return 0;
 	}
 	exec_send_file(t, s, bprm->filename);
 	dft_scratch_put(s);
 
 	/* The name of cwd needs the scratch, too: before the record is built in it. */
-	__u64 cwd = place_cwd(&place, task) ? 0 : place_name(t, &place);
+	__u64 cwd = place_cwd(&t->place, task) ? 0 : place_name(&t->who, &t->place);
 
 	s = dft_scratch_get(0);
 	if (!s) {
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
+		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
 		return 0;
 	}
 	rec = (struct dft_rec_exec *)s->rec;
 	__builtin_memset(rec, 0, sizeof(*rec));
 	rec->type = DFT_REC_EXEC;
-	rec->pid = t->pid;
+	rec->pid = t->who.pid;
 	rec->old_tid = old_pid;
 	rec->ts_ns = t->ts_ns ? t->ts_ns : bpf_ktime_get_ns(); /* entry of the exec */
-	rec->start_ns = t->start_ns;
+	rec->start_ns = t->who.start_ns;
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	rec->cwd = cwd;
 	BPF_CORE_READ_INTO(&rec->comm, task, comm);
@@ -205,7 +219,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 		len = DFT_CMD_MAX;
 	rec->cmd_len = len;
 	if (dft_emit(rec, sizeof(*rec) + len))
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_EXEC);
+		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
 	dft_scratch_put(s);
 	dft_image(t, (__u64)BPF_CORE_READ(bprm, file));
 	return 0;
@@ -216,9 +230,12 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 {
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct dft_rec_exit rec = {};
-	struct dft_task state = {};
 	struct signal_struct *signal = task->signal;
 	__u32 pid = task->tgid;
+	struct dft_who who;
+
+	if (t)
+		dft_flush(t);
 
 	/* The kernel counts the thread out before this hook; the last one ends the process. */
 	if (!signal || signal->live.counter)
@@ -228,33 +245,35 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	if (!t && (!dft_knob_all || pid == dft_knob_self))
 		return 0;
 	/* With -a the last thread may be one that never made a call, and so has no state. */
-	state.pid = pid;
-	state.start_ns = start_of(task);
+	who_is(&who, task);
 	rec.type = DFT_REC_EXIT;
 	rec.pid = pid;
 	rec.tid = task->pid;
 	rec.ts_ns = bpf_ktime_get_ns();
-	rec.start_ns = state.start_ns;
+	rec.start_ns = who.start_ns;
+	rec.threads = signal->nr_threads;
 	rec.status = signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code :
 							 BPF_CORE_READ(task, group_leader, exit_code);
-	if (dft_emit(&rec, sizeof(rec)))
-		tally_one(&state, DFT_TALLY_RECORD, DFT_REC_EXIT);
+	if (dft_emit(&rec, sizeof(rec))) {
+		tally_one(&who, DFT_TALLY_RECORD, DFT_REC_EXIT);
+		__sync_fetch_and_add(&dft_exits_lost, 1);
+	}
 	return 0;
 }
 
 /* The PROC record of a thread other than the current one. */
-ALWAYS_INLINE void mark_send(struct task_struct *task, struct dft_task *t)
+ALWAYS_INLINE void mark_send(struct task_struct *task, struct dft_who *who)
 {
 	struct dft_place place;
 	struct dft_rec_proc rec;
 
-	proc_fill(&rec, DFT_REC_PROC, task, t);
+	proc_fill(&rec, DFT_REC_PROC, task, who);
 	if (!place_cwd(&place, task)) {
 		place.iter = 1;
-		rec.cwd = place_name(t, &place);
+		rec.cwd = place_name(who, &place);
 	}
 	if (dft_emit(&rec, sizeof(rec)))
-		tally_one(t, DFT_TALLY_RECORD, DFT_REC_PROC);
+		tally_one(who, DFT_TALLY_RECORD, DFT_REC_PROC);
 }
 
 /*
@@ -265,36 +284,36 @@ SEC("iter/task")
 int proc_mark(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct dft_task fresh = {}, *t;
+	__u32 tgid, *target;
+	struct dft_task *t;
+	struct dft_who who;
+	__u8 flags = 0;
 	char one = 1;
-	__u32 tgid, *flags;
 
 	/* Of dead ones only the task is left, waiting for its parent. */
 	if (!task || !BPF_CORE_READ(task, signal, live.counter))
 		return 0;
+	who_is(&who, task);
 	t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	if (t) {
 		if (dft_census && !(t->flags & TASK_BEFORE_EXEC)) {
-			mark_send(task, t);
+			mark_send(task, &who);
 			bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 		}
 		return 0;
 	}
-	tgid = task->tgid;
-	flags = bpf_map_lookup_elem(&targets, &tgid);
-	if (!flags)
+	tgid = who.pid;
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (!target)
 		return 0;
-	fresh.pid = tgid;
-	fresh.start_ns = start_of(task);
-	if (*flags & DFT_TARGET_BEFORE_EXEC)
-		fresh.flags = TASK_BEFORE_EXEC;
-	t = bpf_task_storage_get(&tasks, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t) {
+	if (*target & DFT_TARGET_BEFORE_EXEC)
+		flags = TASK_BEFORE_EXEC;
+	if (!make_state(task, &who, flags)) {
 		task_failed(task);
 		return 0;
 	}
-	if (!(fresh.flags & TASK_BEFORE_EXEC))
-		mark_send(task, t);
+	if (!(flags & TASK_BEFORE_EXEC))
+		mark_send(task, &who);
 	bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 	return 0;
 }

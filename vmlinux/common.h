@@ -45,6 +45,7 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
 enum { BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_RB_AVAIL_DATA = 0 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -142,8 +143,11 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 };
 
+struct bpf_local_storage;
+
 struct signal_struct {
 	atomic_t live;
+	int nr_threads;
 	int group_exit_code;
 	unsigned int flags;
 };
@@ -180,6 +184,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	struct bpf_local_storage *bpf_storage;
 };
 
 struct linux_binprm {

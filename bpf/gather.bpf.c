@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR MIT)
+/*
+ * Calls that a thread gathers in its own state and hands in together: reserving room in the ring costs
+ * a call more than its record does.
+ *
+ * `busy` is taken by whoever adds or hands in: the thread itself, or the iterator, which does it for
+ * threads that make no further calls. Neither waits. The iterator has reserved its room in the ring
+ * before it takes `busy`; so whatever a thread sends when it finds `busy` taken stands behind the batch
+ * that is being taken away, and the order within a thread holds.
+ */
+#include "core.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define BUSY_TRIES 256 /* of the iterator; a thread holds it for well under a microsecond */
+
+/* Adds a gathered call to the tallies. */
+ALWAYS_INLINE void shed_gathered(struct dft_task *t, const struct dft_gathered *c)
+{
+	struct dft_tally_key key;
+	struct dft_sum sum;
+	bool bytes = dft_descs[c->nr & (DFT_NR_MAX - 1)].ret == DFT_RET_BYTES;
+
+	tally_key(&key, &t->who, DFT_TALLY_SHED, c->nr);
+	key.id = c->name;
+	sum.ret = ret_is_restart(c->ret) ? 0 : c->ret;
+	sum.bytes = bytes && c->ret > 0 ? c->ret : 0;
+	sum.ts_ns = c->ts_ns;
+	sum.dur_ns = c->dur_ns;
+	dft_tally(&key, &sum);
+}
+
+ALWAYS_INLINE void batch_fill(struct dft_rec_batch *batch, const struct dft_task *t, __u32 n, __u32 tid)
+{
+	batch->type = DFT_REC_BATCH;
+	batch->n = n;
+	batch->pid = t->who.pid;
+	batch->tid = tid;
+	batch->start_ns = t->who.start_ns;
+}
+
+int dft_hand_in(struct dft_task *t, __u32 tid)
+{
+	__u32 n, size;
+
+	if (!t)
+		return 0;
+	n = t->batch.n;
+	if (!n || n > DFT_BATCH_MAX)
+		return 0;
+	batch_fill(&t->batch, t, n, tid);
+	size = sizeof(t->batch) + n * sizeof(t->calls[0]);
+	bound(size);
+	if (size > sizeof(t->batch) + DFT_BATCH_MAX * sizeof(t->calls[0]))
+		return 0;
+	if (dft_emit_detail(&t->batch, size))
+		for (__u32 i = 0; i < DFT_BATCH_MAX && i < n; i++)
+			shed_gathered(t, &t->calls[i]);
+	t->batch.n = 0;
+	t->handed++;
+	return 0;
+}
+
+__hidden int dft_flush(struct dft_task *t)
+{
+	if (!t->batch.n || __sync_lock_test_and_set(&t->busy, 1))
+		return 0; /* being taken away just now */
+	dft_hand_in(t, (__u32)bpf_get_current_pid_tgid());
+	let_go(&t->busy);
+	return 0;
+}
+
+__hidden int dft_send_single(struct dft_task *t)
+{
+	struct {
+		struct dft_rec_batch batch;
+		struct dft_gathered call;
+	} rec = {};
+
+	batch_fill(&rec.batch, t, 1, (__u32)bpf_get_current_pid_tgid());
+	rec.call = t->calls[DFT_BATCH_MAX];
+	if (dft_emit_detail(&rec, sizeof(rec)))
+		shed_gathered(t, &rec.call);
+	return 0;
+}
+
+struct full_batch {
+	struct dft_rec_batch batch;
+	struct dft_gathered calls[DFT_BATCH_MAX];
+};
+
+/* Takes `busy`, for the iterator. */
+ALWAYS_INLINE bool take(struct dft_task *t)
+{
+	for (__u32 i = 0; i < BUSY_TRIES; i++)
+		if (!__sync_lock_test_and_set(&t->busy, 1))
+			return true;
+	return false;
+}
+
+ALWAYS_INLINE bool keep_name(__u64 id)
+{
+	__u8 one = 1;
+
+	return !id || !bpf_map_update_elem(&names, &id, &one, BPF_ANY);
+}
+
+/*
+ * The call in flight refers to names whose records may be long gone by when its own comes: back into
+ * the map, where user space looks for what is needed still. False if there was no room.
+ */
+ALWAYS_INLINE bool keep_names(struct dft_task *t)
+{
+	bool kept = true;
+
+	if (*(volatile __u64 *)&t->ts_ns)
+		kept = keep_name(*(volatile __u64 *)&t->name) &&
+		       keep_name(*(volatile __u64 *)&t->name2);
+	/* A full barrier: a call that has ended by now is in the batch as it is looked at below. */
+	__sync_val_compare_and_swap(&t->busy, 0, 0);
+	return kept;
+}
+
+/*
+ * What threads have gathered and not handed in, for they make no calls at the moment. A thread that is
+ * in the middle of adding to its batch hands it in itself if it is old; for it, and for one whose names
+ * could not be kept, the reader of the iterator gets a byte.
+ */
+SEC("iter/task")
+int gather_flush(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct full_batch *full;
+	struct dft_task *t;
+	__u32 n, handed;
+	char one = 1;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	if (!t)
+		return 0;
+	if (dft_keep_names && !keep_names(t))
+		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
+	handed = *(volatile __u32 *)&t->handed;
+	if (!*(volatile __u8 *)&t->batch.n)
+		return 0;
+	full = dft_ring_is_tight() ? NULL : bpf_ringbuf_reserve(&ring, sizeof(*full), 0);
+	if (!take(t)) {
+		if (full)
+			bpf_ringbuf_discard(full, BPF_RB_NO_WAKEUP);
+		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
+		return 0;
+	}
+	n = t->batch.n;
+	if (!full) {
+		dft_hand_in(t, task->pid);
+	} else if (!n || t->handed != handed) {
+		/* The thread did it meanwhile, behind the room reserved here. What is there is new. */
+		bpf_ringbuf_discard(full, BPF_RB_NO_WAKEUP);
+	} else {
+		__builtin_memset(&full->batch, 0, sizeof(full->batch));
+		batch_fill(&full->batch, t, n, task->pid);
+		bpf_probe_read_kernel(full->calls, sizeof(full->calls), t->calls);
+		t->batch.n = 0;
+		bpf_ringbuf_submit(full, BPF_RB_NO_WAKEUP);
+	}
+	let_go(&t->busy);
+	return 0;
+}
