@@ -5,24 +5,14 @@
  *
  *     bench_region CALLS
  *
- * Prints {"calls":N,"wall_ns":N,"cpu_ns":N}, both times of the loop alone. bench_region_nop5.c and
- * bench_region_off.c are the same with the five-byte nop and with annotations compiled away.
+ * What it prints: see bench.h. bench_region_nop5.c and bench_region_off.c are the same with the
+ * five-byte nop and with annotations compiled away.
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include <dftracer/dftracer.h>
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
+#include "bench.h"
 
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
+#define BEFORE 1000
 
 /* A function of its own, as what people annotate is. */
 static __attribute__((noinline)) void step(int i, EntityID sample)
@@ -35,24 +25,31 @@ static __attribute__((noinline)) void step(int i, EntityID sample)
 	DFTRACER_C_FUNCTION_END();
 }
 
+static void steps(uint64_t n, EntityID sample)
+{
+	for (uint64_t i = 0; i < n; i++)
+		step((int)i, sample);
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t calls, wall, cpu;
+	static const struct bench_op ops[] = { { "step", 1 }, { NULL, 0 } };
+	struct bench_times times;
 	EntityID sample;
+	uint64_t calls;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: bench_region CALLS\n");
 		return 2;
 	}
-	calls = strtoull(argv[1], NULL, 10);
+	calls = bench_count(argv[1]);
 	sample = DFTRACER_C_ENTITY("sample", "0", DFT_STORE_MEMORY, NULL);
-	wall = now_ns(CLOCK_MONOTONIC);
-	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-	for (uint64_t i = 0; i < calls; i++)
-		step((int)i, sample);
-	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-	wall = now_ns(CLOCK_MONOTONIC) - wall;
-	printf("{\"calls\":%" PRIu64 ",\"wall_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 "}\n", calls, wall,
-	       cpu);
-	return 0;
+	steps(BEFORE, sample);
+	bench_gate();
+	times.wall_ns = bench_now(CLOCK_MONOTONIC);
+	times.cpu_ns = bench_now(CLOCK_THREAD_CPUTIME_ID);
+	steps(calls, sample);
+	times.cpu_ns = bench_now(CLOCK_THREAD_CPUTIME_ID) - times.cpu_ns;
+	times.wall_ns = bench_now(CLOCK_MONOTONIC) - times.wall_ns;
+	return bench_report(ops, calls, BEFORE, &times);
 }
