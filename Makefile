@@ -99,7 +99,7 @@ $(BUILD)/libdftracer.so: $(BUILD)/$(SONAME)
 SAN      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_DIR  := $(BUILD)/san
 # What needs no kernel side: the unit tests link all of it.
-IMPURE   := main tracer session probe listen
+IMPURE   := main tracer session pump walk probe listen retire
 PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRACE_SRC)) \
 	    $(filter-out user/read/main.c,$(READ_SRC))
 SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))
@@ -158,7 +158,28 @@ $(BUILD)/tests/progs/%: tests/progs/%.cpp
 		$$(sed -n 's,^// CFLAGS: ,,p' $<) $(DEPS) -MF $@.d $< -o $@ \
 		$$(sed -n 's,^// LDFLAGS: ,,p' $<) -lpthread
 
-tests-build: all $(OTHER_OBJ) $(UNIT) $(REPLAY) $(PROGS) $(PROGS_CXX) $(GOLDEN) $(EXAMPLE) ## build everything that tests need
+# What `make bench` runs beside the workloads among the test programs.
+BENCH := $(patsubst %.c,$(BUILD)/%,$(filter-out %.bpf.c,$(wildcard tests/bench/*.c))) \
+	 $(BUILD)/tests/bench/empty_pair.bpf.o
+BENCH_PROGS := $(filter $(BUILD)/tests/progs/bench_%,$(PROGS))
+
+$(BUILD)/tests/bench/%.bpf.o: tests/bench/%.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) $(call bpf_flags,$(ARCH)) $(DEPS) -c $< -o $@
+
+# An archive: of what needs no kernel side only that is linked which does not refer to it either.
+$(BUILD)/libpure.a: $(call obj,$(PURE_SRC)) Makefile
+	rm -f $@
+	ar rcs $@ $(filter %.o,$^)
+
+$(BUILD)/tests/bench/decode_bench: $(BUILD)/libpure.a
+
+$(BUILD)/tests/bench/%: tests/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(DEPS) -MF $@.d $< -o $@ $(filter %.a,$^) -lbpf -ldeflate -lz -lmd \
+		-lpthread
+
+tests-build: all $(OTHER_OBJ) $(UNIT) $(REPLAY) $(PROGS) $(PROGS_CXX) $(GOLDEN) $(EXAMPLE) $(BENCH) ## build everything that tests need
 
 setup: ## install the distribution packages that are missing (root)
 	scripts/setup
@@ -188,8 +209,11 @@ FUZZ_SECS ?= 60
 fuzz: ## fuzz each target for FUZZ_SECS seconds (clang)
 	scripts/fuzz $(FUZZ_SECS)
 
-bench: all $(PROGS) ## measure: bare, traced, strace -f, in pairs (root)
-	python3 tests/bench/run.py
+soak: tests-build ## the tests that take long, on a machine of their own: more than an hour (root)
+	for t in tests/soak/*.py; do DFT_BUILD=$(abspath $(BUILD)) python3 $$t || exit 1; done
+
+bench: all $(BENCH) $(BENCH_PROGS) ## measure: bare, traced and beside other tracers, in pairs (root)
+	DFT_BUILD=$(abspath $(BUILD)) python3 tests/bench/run.py
 
 # ---- install ----------------------------------------------------------------------------------
 
@@ -232,5 +256,5 @@ help: ## this list
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean help setup test check header-check lint demo vmlinux-check fuzz bench install install-python uninstall \
+.PHONY: all clean help setup test check header-check lint demo vmlinux-check fuzz bench soak install install-python uninstall \
 	tests-build

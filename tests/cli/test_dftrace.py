@@ -402,6 +402,34 @@ rule("lost", lambda r: r[-1]["args"].update(lost={"read": 3, "write": 2, "close"
      "5 lost: read 3, write 2$")
 rule("lost_number", lambda r: r[-1]["args"].update(lost=4), "4 lost")
 rule("lost_nested", lambda r: r[-1]["args"].update(lost={"faults": {"open": 1}}), "1 lost: open 1")
+rule("lost_in_rows_is_none", lambda r: r[-1]["args"].update(lost={"aggregated": 0, "read": 3}),
+     "3 lost: read 3$")
+
+
+def row(**args):
+    """Puts a row of 5 calls before the end record."""
+    full = {"dft_cnt": 5, "dur_sum": 5, "dur_min": 1, "dur_max": 1, "ret_sum": 0, "errors": 0, "shed": 1,
+            **args}
+    return lambda r: r.insert(-1, {"name": "read", "cat": "POSIX", "type": 3, "ts": r[-1]["ts"], "ph": 3,
+                                   "pid": r[-1]["pid"], "tid": r[-1]["tid"],
+                                   "args": {"hhash": r[-1]["args"]["hhash"], **full}})
+
+
+def with_lost(change, lost):
+    return lambda r: (change(r), r[-1]["args"].update(lost=lost))
+
+
+rule("row_not_told", row(), "lost.aggregated is 0, the rows that say shed have 5 calls")
+rule("row_told_wrong", with_lost(row(), {"aggregated": 6}), "aggregated is 6, the rows .* have 5 calls")
+rule("row_without_shed", with_lost(row(shed=0), {"aggregated": 5}),
+     "aggregated is 5, the rows .* have 0 calls")
+rule("row_told_as_text", with_lost(row(shed=0), {"aggregated": "5"}), "aggregated is not a non-negative")
+rule("row_count_float", row(dft_cnt=1.5, shed=0), "args.dft_cnt is not a non-negative integer")
+rule("row_errors_negative", row(errors=-1, shed=0), "args.errors is not a non-negative integer")
+rule("row_hash", row(shed=0, fhash="0123456789abcdef"), "has no FH record before it")
+rule("aggregated_from_without_ts", lambda r: r.insert(3, {
+    **r[2], "args": {**r[2]["args"], "name": "aggregated_from", "value": "max_size"}}),
+     "aggregated_from: args.ts is not")
 rule("unfinished", lambda r: r.pop(), "^unfinished: no end record after 26 events")
 rule("not_json", lambda r: r.insert(9, b'{"id":1,}'), r"^line 10: not a JSON record: .*byte 9")
 rule("not_object", lambda r: r.insert(9, b"17"), "^line 10: .*not an object")
@@ -652,10 +680,14 @@ def summary_exec_exit_loss(tmp):
                           "dur_max": 1})
     t.aggregate("read", {"fhash": t.fh("/data/in"), "dft_cnt": 5, "ret_sum": 500, "dur_sum": 50,
                          "dur_max": 20, "errors": 1, "shed": 1})
-    t.end(lost={"read": 3}, filtered={"socket": {"read": 4, "write": 1}, "pseudo": 2},
+    t.aggregate("read", {"dft_cnt": 2, "ret_sum": 7, "dur_sum": 8, "dur_max": 8, "errors": 0})
+    t.aggregate("read", {"fhash": t.fh("/data/in"), "dft_cnt": 0, "ret_sum": 9, "dur_sum": 0,
+                         "dur_max": 20, "errors": 0, "shed": 1})
+    t.end(lost={"aggregated": 5, "read": 3}, filtered={"socket": {"read": 4, "write": 1}, "pseudo": 2},
           exit={"signal": 11}, undecoded={"sendto": 5}, compat=2).gz(tmp / "a.pfw.gz")
     equal(run("check", tmp, rc=1).out.splitlines()[-1],
-          f"1 file, {t.id} events: 1 fault in 1 file, 3 calls and records lost, 7 calls not decoded")
+          f"1 file, {t.id} events: 1 fault in 1 file, 3 calls and records lost, 5 calls aggregated, "
+          "7 calls not decoded")
     r = run("summary", "--json", tmp, rc=0).json()
     p = r["process_list"][0]
     equal((p["program"], p["exit"]), ("ls", {"signal": 11}))
@@ -663,7 +695,10 @@ def summary_exec_exit_loss(tmp):
     equal({o["name"]: (o["calls"], o["bytes"], o["time_ns"], o["max_ns"]) for o in r["pipes"]},
           {"read": (3, 12, 9000, 5000), "write": (4, 40, 1000, 1000)})
     read = next(o for o in r["operations"] if o["name"] == "read")
-    equal((read["calls"], read["errors"], read["bytes"], read["max_ns"]), (5, 1, 500, 20000))
+    equal((read["calls"], read["aggregated"], read["errors"], read["bytes"], read["max_ns"]),
+          (7, 7, 1, 516, 20000))
+    equal((r["aggregated_shed"], r["aggregated_chosen"]), (5, 2))
+    equal(next(o for o in r["operations"] if o["name"] == "execve")["aggregated"], 0)
     equal(r["lost"], [{"name": "read", "calls": 3}])
     equal(r["filtered_calls"], 7)
     check({"class": "socket", "name": "read", "calls": 4} in r["filtered"], r["filtered"])
@@ -672,8 +707,32 @@ def summary_exec_exit_loss(tmp):
                {"class": "undecoded", "name": "sendto", "calls": 5}]))
     text = run("summary", tmp, rc=0).out
     for part in ("signal 11", "Not decoded: 7 calls", "INCOMPLETE: 3 calls and records lost",
-                 "Filtered, not traced: 7 calls", "Pipes: 2 pipes"):
+                 "Filtered, not traced: 7 calls", "Pipes: 2 pipes",
+                 "AGGREGATED: 5 calls came too fast", "AGGREGATED: 2 calls are in the trace as sums"):
         check(part in text, f"{part!r} not in {text!r}")
+
+
+@test
+def aggregated_is_not_lost(tmp):
+    """Calls that are there as rows: no fault, and their times count."""
+    t = Trace()
+    first = t.ts
+    t.aggregate("pread", {"fhash": t.fh("/data/in"), "dft_cnt": 5, "dur_sum": 50, "dur_min": 5,
+                          "dur_max": 20, "ret_sum": 500, "errors": 0, "shed": 1, "last": first + 7000,
+                          "dur_sum_ns": 50001})
+    t.end(lost={"aggregated": 5}).gz(tmp / "a.pfw.gz")
+    equal(run("check", tmp, rc=0).out,
+          f"1 file, {t.id} events: all right, nothing lost, 5 calls aggregated\n")
+    c = run("check", "--json", tmp, rc=0).json()
+    equal((c["total"]["aggregated"], c["files"][0]["aggregated"], c["total"]["lost"]), (5, 5, 0))
+    s = run("summary", "--json", tmp, rc=0).json()
+    equal(s["operations"][0]["time_ns"], 50001)
+    equal((s["lost_total"], s["lost"], s["duration_us"]), (0, [], first + 7000 - s["begin_us"]))
+    # Without the end record the rows tell as much.
+    t.lines.pop()
+    t.gz(tmp / "a.pfw.gz")
+    equal(run("summary", "--json", tmp, rc=0).json()["aggregated_shed"], 5)
+    expect_fault(tmp / "a.pfw.gz", "^unfinished: no end record")
 
 
 @test

@@ -34,12 +34,12 @@ def text_of(r):
 # ---- the same options everywhere ----
 
 def options_of_help():
-    """{long name: (letter or None, takes a value)} as --help has them."""
+    """{long name: (letter or None, takes a value: True, False or "may")} as --help has them."""
     found = {}
     for line in text_of(cli("--help").want(0)).splitlines():
-        m = re.match(r"  (?:-(\w), |    )--([a-z-]+)( [A-Z]\S*)?(?:  |$)", line)
+        m = re.match(r"  (?:-(\w), |    )--([a-z-]+)(?:( [A-Z]\S*)|(\[=[A-Z]+\]))?(?:  |$)", line)
         if m:
-            found[m[2]] = (m[1], bool(m[3]))
+            found[m[2]] = (m[1], "may" if m[4] else bool(m[3]))
     return found
 
 
@@ -49,7 +49,7 @@ def options_of_man():
     section = source[source.index("\n.SH OPTIONS\n"):source.index('\n.SH "EXIT STATUS"')]
     found = {}
     for m in re.finditer(r"^\.TP\n\.B[RI]? (?:-(\w) \", \" )?--([a-z-]+)(.*)$", section, re.M):
-        found[m[2]] = (m[1], "=" in m[3])
+        found[m[2]] = (m[1], "may" if m[3].startswith(" [") else "=" in m[3])
     return found
 
 
@@ -59,16 +59,16 @@ def bash(script, *args):
     return text_of(r)
 
 
-def complete(*words):
+def complete(*words, program="dftrace-bpf"):
     """What the completion script offers for the last of the words."""
     return bash('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _dftrace_bpf; '
-                'printf "%s\\n" "${COMPREPLY[@]}"', COMPLETION, "dftrace-bpf", *words).split()
+                'printf "%s\\n" "${COMPREPLY[@]}"', COMPLETION, program, *words).split()
 
 
 @test
 def test_options_in_help_man_and_completion(tmp):
     wanted = options_of_help()
-    check(len(wanted) == 21, f"--help has {len(wanted)} options: {sorted(wanted)}")
+    check(len(wanted) == 28, f"--help has {len(wanted)} options: {sorted(wanted)}")
     equal(options_of_man(), wanted, "options of the man page")
     words = bash('source "$1"; echo $_dftrace_bpf_options', COMPLETION).split()
     equal(sorted(words),
@@ -81,26 +81,29 @@ def test_options_in_help_man_and_completion(tmp):
                 continue
             takes = bash('source "$1"; _dftrace_bpf_takes_value "$2" && echo yes || echo no',
                          COMPLETION, option).strip()
-            equal(takes, "yes" if valued else "no", f"completion: {option} takes a value")
+            equal(takes, "yes" if valued is True else "no", f"completion: {option} takes a value")
 
 
 @test
 def test_every_option_of_help_is_accepted(tmp):
     """With no target, a known option ends in 'nothing to trace', an unknown one does not."""
     values = {"pid": "1", "user": "root", "duration": "1", "include": "/", "exclude": "/",
-              "usdt": "/x",
+              "usdt": "/x", "only": "read,fstat", "min-dur": "1ms", "flush": "100ms",
+              "max-size": "1G", "level": "3", "memory": "64M",
               "output": "x", "ring": "64K", "ready-fd": "2"}
     for name, (letter, valued) in options_of_help().items():
         for option in [f"--{name}"] + ([f"-{letter}"] if letter else []):
             if name in ("info", "list-syscalls", "version", "help"):
                 cli(option).want(0)
                 continue
-            args = [option] + ([values[name]] if valued else [])
+            args = [option] + ([values[name]] if valued is True else [])
             # -p and -a are targets themselves: something else has to be wrong then
             args += ["--json"] if name in ("pid", "all") else []
             r = cli(*args)
             one_error_line(r, "nothing to trace|only goes with --info", status=2)
-        if valued:
+        if valued == "may":
+            one_error_line(cli(f"--{name}=1m"), "nothing to trace", status=2)
+        elif valued:
             one_error_line(cli(f"--{name}"), f"--{name}: needs a value", status=2)
         else:
             one_error_line(cli(f"--{name}=x"), "takes no value", status=2)
@@ -113,6 +116,9 @@ def test_completion(tmp):
     equal(complete("--user", "=", "roo"), ["root"])
     equal(complete("-o", "/us"), ["/usr"])
     equal(complete("-qo", "/us"), ["/usr"])
+    equal(complete("--memory", "64"), ["64M"])
+    equal(complete("--only", "read,fst", program=TRACER), ["read,fstat", "read,fstatvfs"])
+    check("gzip" in complete("--aggregate", "gzi"), "CMD is not completed behind --aggregate")
     check(str(os.getpid()) in complete("-p", str(os.getpid())), "the pid is not completed")
     check(f"1,{os.getpid()}" in complete("-p", f"1,{os.getpid()}"), "no second pid is completed")
     check("gzip" in complete("-o", "x", "gzi"), "CMD is not completed")
@@ -180,6 +186,11 @@ def test_usage_errors(tmp):
         (("--json", "--list-syscalls"), "--json: only goes with --info"),
         (("--info", "true"), "true: no command is run"),
         (("--list-syscalls", "true"), "true: no command is run"),
+        (("--only", "raed", "true"), "--only: 'raed': no event is called so: did you mean read?"),
+        (("--only", "read,x", "true"), "--only: 'x': no event is called so; --list-syscalls"),
+        (("--only", "", "true"), "--only: not a name or a list"),
+        (("--aggregate", "--max-size", "1G", "true"), "--max-size: has no meaning with --aggregate"),
+        (("--aggregate=x", "true"), "--aggregate: 'x': not a time"),
         (("--ready-fd", "900", "true"), "--ready-fd: '900': that descriptor is not open"),
         (("--ready-fd", "1", "true"), "0, 1 and 2 belong to CMD"),
         (("--ready-fd", "two", "true"), "not a descriptor number"),
@@ -204,6 +215,11 @@ def test_numbers_and_their_bounds(tmp):
     taken = [("-d", v) for v in ("1", "1.5s", ".5", "200ms", "7us", "1ns", "2m", "1h",
                                  "9223372036")]
     taken += [("--ring", v) for v in ("64K", "64k", "65536", "1M", "16MiB", "1G", "1073741824")]
+    taken += [("--min-dur", v) for v in ("1ns", "2h")]
+    taken += [("--flush", v) for v in ("10ms", "0.01", "1h")]
+    taken += [("--level", v) for v in ("0", "1", "12")]
+    taken += [("--memory", v) for v in ("16M", "16777216", "1T")]
+    taken += [("--max-size", v) for v in ("1", "4k", "20GiB", "18446744073709551615")]
     for option, value in taken:
         one_error_line(cli(option, value), "nothing to trace", status=2)
     for value in ("1", "4194304", "1,2,3", "1,1"):
@@ -213,6 +229,11 @@ def test_numbers_and_their_bounds(tmp):
                "9223372037", "0.1ns", "99999999999999999999999h"),
         "--ring": ("", "0", "1", "2K", "3M", "2G", "64KB", "65537", "-64K", "1.5M", "K", "1T",
                    "18446744073709551616", "17179869184G"),
+        "--min-dur": ("", "0", "x", "0.1ns"),
+        "--flush": ("", "0", "9ms", "9999999ns", "x"),
+        "--level": ("", "-1", "13", "6.5", "high"),
+        "--memory": ("", "0", "15M", "16777215", "64MB", "-64M", "18446744073709551616"),
+        "--max-size": ("", "0", "0G", "1.5G", "16777216T", "K"),
         "-p": ("", "0", "-1", "+1", "4194305", "1,", ",1", "1,,2", "1 2", "1x", "self",
                "18446744073709551617"),
         "--ready-fd": ("", "-1", "3x", "2147483648", "2147483647", "99999999999999999999"),

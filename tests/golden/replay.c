@@ -24,12 +24,15 @@ enum step {
 	STEP_DESCRIBE = 4,
 	STEP_RECORD = 5,
 	STEP_TALLY = 6,
-	STEP_REAP = 7,
+	STEP_LOOK = 7,
 	STEP_GONE = 8,
 	STEP_RETIRE = 9,
 	STEP_FLUSH = 10,
 	STEP_UNCOUNTED = 11,
 	STEP_FOUND = 12,
+	STEP_SETTLE = 13,
+	STEP_ADOPT = 14,
+	STEP_AGGREGATE = 15,
 };
 
 struct chunk {
@@ -45,6 +48,12 @@ struct described {
 struct found {
 	uint64_t ino, armed_ns;
 	uint32_t state, pad;
+};
+
+/* As the kernel side keeps them. */
+struct tally {
+	struct dft_tally_key key;
+	struct dft_tally value;
 };
 
 /* The decoder asked what is in a file. */
@@ -77,6 +86,8 @@ struct replay {
 	size_t nfound;
 	struct looked looked[64];
 	size_t nlooked;
+	struct tally tallies[256];
+	size_t ntallies;
 };
 
 static void die(const char *what)
@@ -204,6 +215,18 @@ static void set_config(struct dft_config *cfg, const char *word)
 		cfg->all_files = true;
 	else if (!strcmp(word, "no-follow"))
 		cfg->follow = false;
+	else if (!strncmp(word, "aggregate=", 10))
+		cfg->aggregate_ns = strtoull(word + 10, NULL, 10);
+	else if (!strncmp(word, "flush=", 6))
+		cfg->flush_ns = strtoull(word + 6, NULL, 10);
+	else if (!strncmp(word, "min-dur=", 8))
+		cfg->min_dur_ns = strtoull(word + 8, NULL, 10);
+	else if (!strncmp(word, "max-size=", 9))
+		cfg->max_size = strtoull(word + 9, NULL, 10);
+	else if (!strncmp(word, "level=", 6))
+		cfg->level = atoi(word + 6);
+	else if (!strncmp(word, "only=", 5))
+		add_prefix(&cfg->only, word + 5);
 	else if (!strncmp(word, "include=", 8))
 		add_prefix(&cfg->include, word + 8);
 	else if (!strncmp(word, "exclude=", 8))
@@ -237,16 +260,50 @@ static uint64_t get_u64(const void *data, size_t size, size_t at)
 	return value;
 }
 
-static int run_tally(struct replay *r, const void *data, size_t size)
+static void set_tally(struct replay *r, const void *data, size_t size)
 {
-	struct dft_tally_key key;
-	struct dft_tally value;
+	struct tally tally;
+	size_t i;
 
-	if (size != sizeof(key) + sizeof(value))
+	if (size != sizeof(tally))
 		die("tally of another size");
-	memcpy(&key, data, sizeof(key));
-	memcpy(&value, (const char *)data + sizeof(key), sizeof(value));
-	return dft_engine_tally(&r->engine, &key, &value);
+	memcpy(&tally, data, size);
+	for (i = 0; i < r->ntallies; i++)
+		if (!memcmp(&r->tallies[i].key, &tally.key, sizeof(tally.key)))
+			break;
+	if (i == 256)
+		die("too many tallies");
+	if (i == r->ntallies)
+		r->ntallies++;
+	r->tallies[i] = tally;
+}
+
+/* At all tallies. Those that are not needed any more are deleted, as the session does. */
+static int look(struct replay *r, uint64_t now_ns, unsigned int what)
+{
+	size_t left = 0;
+
+	dft_engine_look_begin(&r->engine, now_ns, what);
+	for (size_t i = 0; i < r->ntallies; i++) {
+		struct tally *tally = &r->tallies[i];
+		int err = dft_engine_tally(&r->engine, &tally->key, &tally->value);
+
+		if (err < 0 && err != -ESRCH)
+			return err;
+		if (err != 1)
+			r->tallies[left++] = *tally;
+	}
+	r->ntallies = left;
+	return dft_engine_look_end(&r->engine);
+}
+
+static void settle(struct replay *r)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+
+	while ((slot = dft_map_next(&r->engine.procs.dying, &at)))
+		((struct dft_proc *)slot->value)->unsettled = false;
 }
 
 /* Steps that set the scene; false when `kind` is none of them. */
@@ -285,9 +342,19 @@ static int run_step(struct replay *r, uint32_t kind, const void *data, size_t si
 	case STEP_RECORD:
 		return dft_engine_record(&r->engine, data, size);
 	case STEP_TALLY:
-		return run_tally(r, data, size);
-	case STEP_REAP:
-		return dft_engine_reap(&r->engine);
+		set_tally(r, data, size);
+		return 0;
+	case STEP_LOOK:
+		return look(r, get_u64(data, size, 0), (unsigned int)get_u64(data, size, 8));
+	case STEP_SETTLE:
+		settle(r);
+		return 0;
+	case STEP_ADOPT:
+		return dft_engine_adopt(&r->engine, (uint32_t)get_u64(data, size, 0),
+					get_u64(data, size, 8), get_u64(data, size, 16),
+					get_u64(data, size, 24));
+	case STEP_AGGREGATE:
+		return dft_engine_aggregate(&r->engine, get_u64(data, size, 0));
 	case STEP_GONE:
 		return dft_engine_gone(&r->engine, (uint32_t)get_u64(data, size, 0),
 				       get_u64(data, size, 8));
@@ -370,8 +437,14 @@ static void print_all(struct replay *r)
 			printf("{\"incomplete\":%" PRIu32 "}\n", r->outputs[i]->pid);
 	}
 	printf("{\"totals\":{\"events\":%" PRIu64 ",\"processes\":%" PRIu64 ",\"lost\":%" PRIu64
-	       ",\"bad_records\":%" PRIu64 "},\"excluded\":[",
-	       r->engine.events, r->engine.processes, r->engine.lost, r->engine.bad_records);
+	       ",\"bad_records\":%" PRIu64, r->engine.events, r->engine.processes, r->engine.lost,
+	       r->engine.bad_records);
+	if (r->engine.aggregated || r->engine.chosen)
+		printf(",\"aggregated\":%" PRIu64 ",\"chosen\":%" PRIu64, r->engine.aggregated,
+		       r->engine.chosen);
+	if (r->ntallies)
+		printf(",\"tallies_left\":%zu", r->ntallies);
+	printf("},\"excluded\":[");
 	for (size_t i = 0; i < r->nexcluded; i++)
 		printf("%s%" PRIu64, i ? "," : "", r->excluded[i]);
 	printf("]");
@@ -381,7 +454,7 @@ static void print_all(struct replay *r)
 
 static void free_all(struct replay *r)
 {
-	struct dft_strv *lists[] = { &r->cfg.include, &r->cfg.exclude };
+	struct dft_strv *lists[] = { &r->cfg.include, &r->cfg.exclude, &r->cfg.only };
 
 	dft_engine_free(&r->engine);
 	for (size_t i = 0; i < r->noutputs; i++) {
@@ -394,7 +467,7 @@ static void free_all(struct replay *r)
 		free(r->found[i]);
 	for (size_t i = 0; i < r->nlooked; i++)
 		free(r->looked[i].path);
-	for (size_t l = 0; l < 2; l++) {
+	for (size_t l = 0; l < 3; l++) {
 		for (size_t i = 0; i < lists[l]->n; i++)
 			free(lists[l]->v[i]);
 		free(lists[l]->v);

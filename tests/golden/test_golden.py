@@ -21,13 +21,18 @@ start=5000 unless given. Times are in nanoseconds.
     describe PID [program=S] [cmd=S] [cwd=S]                 what /proc would tell
     proc|fork [pid=] ppid= ts= [cwd=ID] [comm=S] [maker=]    records; maker is ppid unless given
     exec ts= [ppid=] [cwd=ID] [comm=S] cmd=S [full=N]
-    exit ts= status=
+    exit ts= status= [threads=N]
     name ID CLASS S [flags=F|F] [ino=] [dev=] [magic=]
     text CALL S [slot=2] [base=ID]
     call CALL ts= [dur=] ret= [name=ID] [cls=CLASS] [flags=F|F] [v=VALUE,-,VALUE]
+    batch [tid=] [room=N]                                    of the calls `in` it, the lines behind it:
+    in CALL ts= [dur=] ret= [name=ID] [cls=CLASS] [flags=F|F] [v=VALUE,-,VALUE]
     raw HEX|S...                                             any bytes as a record
-    tally KIND [nr=CALL|N] [cls=CLASS] [self] [flagged] [ino=] calls= [errors= bytes= dur= first=]
-    reap | gone PID NOW | retire NOW | flush | uncounted N
+    tally KIND [nr=CALL|N] [cls=CLASS] [self] [flagged] [id=] calls= [errors= bytes= dur= min= max=
+          first= last=]                                      as it is in the kernel from now on
+    look NOW [rows] [names] | reap                           at all tallies; reap: for ends alone
+    settle | adopt PID START NOW [gone] | aggregate NOW
+    gone PID NOW | retire NOW | flush | uncounted N
 
 CALL is a system call of bpf/syscalls.def. v= gives the values of its line in order, - for one that
 is not there.
@@ -66,18 +71,22 @@ ROOT = HERE.parent.parent
 REPLAY = Path(os.environ.get("DFT_BUILD", ROOT / "build")) / "tests/golden/replay"
 
 STEP = {name: i + 1 for i, name in enumerate(
-    "host offset config describe record tally reap gone retire flush uncounted found".split())}
+    "host offset config describe record tally look gone retire flush uncounted found settle adopt "
+    "aggregate".split())}
 CLASS = {name: i for i, name in enumerate(
-    "none file dir block link socket pipe tty chardev anon pseudo excluded".split())}
+    "none file dir block link socket pipe tty chardev anon pseudo excluded only "
+    "min_dur".split())}
 CALL_FLAG = {name: 1 << i for i, name in enumerate(
     "base text1 text2 fault1 fault2 lost1 lost2 self deleted shared via nameless dirfd "
     "replaced unused other_deleted".split())}
 NAME_FLAG = {"truncated": 1, "unreachable": 2, "floating": 4}
 TALLY = {name: i + 1 for i, name in enumerate(
-    "lost filtered undecoded unknown compat record".split())}
+    "shed filtered undecoded unknown compat record chosen".split())}
 RECORD = {name: i + 1 for i, name in enumerate(
     "call text name proc fork exec exit event part metadata entity entity_type relation "
-    "image".split())}
+    "image batch".split())}
+LOOK = {"rows": 1, "names": 2}
+NEVER = (1 << 64) - 1
 TALLY_SELF, TALLY_FLAGGED = 0x8000, 0x4000
 
 
@@ -267,6 +276,7 @@ class Annotations:
 class Assembler:
     def __init__(self):
         self.steps = []   # (kind, payload)
+        self.batch = None # a line `batch`, and its calls
         self.only = None
         self.annotations = Annotations(self.record)
 
@@ -281,6 +291,8 @@ class Assembler:
         if not words:
             return
         what = words.pop(0)
+        if what != "in":
+            self.end_batch()
         num = {k: v for k, v in keys.items() if isinstance(v, str)}
         n = lambda key, default=0: int(num.get(key, str(default)), 0)  # noqa: E731
         pid = n("pid", 100)
@@ -309,7 +321,8 @@ class Assembler:
                                     len(cmd), n("ts"), start, n("ppid"), 0, n("cwd"),
                                     n("full", len(cmd)), comm(keys)) + cmd)
         elif what == "exit":
-            self.record(struct.pack("=B3xIIIQQ", RECORD["exit"], pid, tid, n("status"), n("ts"), start))
+            self.record(struct.pack("=B3xIIIQQII", RECORD["exit"], pid, tid, n("status"), n("ts"), start,
+                                    n("threads", 1), 0))
         elif what == "name":
             path = words[2]
             self.record(struct.pack("=BBHIQQIIII", RECORD["name"], CLASS[words[1]], len(path),
@@ -321,6 +334,10 @@ class Assembler:
                                     call_number(words[0]), n("base")) + text)
         elif what == "call":
             self.call(words[0], num, n, pid, tid)
+        elif what == "batch":
+            self.batch = pid, tid, start, n("room"), []
+        elif what == "in":
+            self.batch[-1].append(self.gathered(words[0], num, n))
         elif what in self.annotations.lines:
             self.annotations.lines[what](what, words, num)
         elif what == "image":
@@ -335,31 +352,57 @@ class Assembler:
             nr = call_number(num.get("nr", "0"))
             nr |= (TALLY_SELF if "self" in words else 0) | (TALLY_FLAGGED if "flagged" in words else 0)
             self.step("tally", struct.pack("=QIHBBQ", start, pid, nr, TALLY[words[0]],
-                                           CLASS[num.get("cls", "none")], n("ino"))
-                      + struct.pack("=QQQQQ", n("calls"), n("errors"), n("bytes"), n("dur"),
-                                    n("first")))
+                                           CLASS[num.get("cls", "none")], n("id"))
+                      + struct.pack("=8Q", n("calls"), n("errors"), n("bytes"), n("dur"),
+                                    n("min", NEVER), n("max"), n("first", NEVER), n("last")))
+        elif what == "look":
+            self.step("look", struct.pack("=QQ", int(words[0]), sum(LOOK[w] for w in words[1:])))
+        elif what == "reap":
+            self.step("look", struct.pack("=QQ", n("now"), 0))
+        elif what == "adopt":
+            self.step("adopt", struct.pack("=QQQQ", *map(int, words[:3]), "gone" in words))
         elif what == "gone":
             self.step("gone", struct.pack("=QQ", int(words[0]), int(words[1])))
-        elif what in ("retire", "uncounted"):
+        elif what in ("retire", "uncounted", "aggregate"):
             self.step(what, struct.pack("=Q", int(words[0])))
-        elif what in ("reap", "flush"):
+        elif what in ("settle", "flush"):
             self.step(what)
         else:
             raise Bad(f"no step {what}")
 
-    def call(self, name, num, n, pid, tid):
+    @staticmethod
+    def values(num):
+        """(number, bits of those present, [value])"""
         values = num["v"].split(",") if "v" in num else []
         while values and values[-1] == "-":
             values.pop()
         present = sum(1 << i for i, v in enumerate(values) if v != "-")
-        self.record(struct.pack("=BBHHBBQQIIqQ", RECORD["call"], len(values), call_number(name),
+        return len(values), present, [(0 if v == "-" else int(v, 0)) & NEVER for v in values]
+
+    def call(self, name, num, n, pid, tid):
+        count, present, values = self.values(num)
+        self.record(struct.pack("=BBHHBBQQIIqQ", RECORD["call"], count, call_number(name),
                                 bits(num.get("flags"), CALL_FLAG), present,
                                 CLASS[num.get("cls", "none")], n("ts"), n("dur", 1000), pid, tid,
-                                n("ret"), n("name"))
-                    + b"".join(struct.pack("=Q", (0 if v == "-" else int(v, 0)) & (1 << 64) - 1)
-                               for v in values))
+                                n("ret"), n("name")) + struct.pack(f"={count}Q", *values))
+
+    def gathered(self, name, num, n):
+        count, present, values = self.values(num)
+        values = (values + [0xa5a5a5a5a5a5a5a5] * 3)[:3]  # what is not there is not to be read
+        return struct.pack("=HHBBBBQQqQ3Q", call_number(name), bits(num.get("flags"), CALL_FLAG),
+                           count, present, CLASS[num.get("cls", "none")], 0, n("ts"),
+                           n("dur", 1000), n("ret"), n("name"), *values)
+
+    def end_batch(self):
+        if self.batch:
+            pid, tid, start, room, calls = self.batch
+            self.batch = None
+            rest = b"\xa5" * 64 * max(0, room - len(calls))
+            self.record(struct.pack("=BB2xIIIQQ", RECORD["batch"], len(calls), pid, tid, 0, start, 0)
+                        + b"".join(calls) + rest)
 
     def binary(self):
+        self.end_batch()
         out = b""
         for kind, payload in self.steps:
             out += struct.pack("=II", kind, len(payload)) + payload + b"\0" * (-len(payload) % 8)
@@ -367,6 +410,7 @@ class Assembler:
 
     def fuzz_input(self):
         """A byte of options, then the records, each behind its length: see fuzz_decode.c."""
+        self.end_batch()
         options = 0
         for kind, payload in self.steps:
             if kind == STEP["config"]:

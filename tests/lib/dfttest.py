@@ -562,7 +562,7 @@ class TraceFile:
                 if "raw" in args:
                     text = bytes.fromhex(args["raw"])
                 value = args["value"]
-                if value in self.kinds[name]:
+                if value in self.kinds[name] and len(self.names) < 65536:
                     self.bad(f"line {number}: {name} {value} twice")
                 if dfhash(text) != value:
                     self.bad(f"line {number}: {value} is not the hash of {text!r}")
@@ -598,6 +598,12 @@ class TraceFile:
     @property
     def lost(self):
         return (self.end or {}).get("lost", {})
+
+    def rows(self, name=None, *, shed=None):
+        """AGGREGATED records, but those of pipes: all, those with `shed`, or those without."""
+        return [r for r in self.records if r["ph"] == 3 and (name is None or r["name"] == name) and
+                (shed is None or bool(r["args"].get("shed")) == shed) and
+                not (self.resolve(r["args"].get("fhash")) or b"").startswith(b"pipe:[")]
 
     @property
     def filtered(self):

@@ -127,10 +127,10 @@ def listener(path):
         equal(cat.wait(), 0, "cat")
 
 
-def trace_said(tmp, argv, *options, cwd):
+def trace_said(tmp, argv, *options, cwd, env=None):
     """Traces a program that says what it does: (trace, what it said, name of the pipe it used)."""
     with listener(tmp / "said") as held:
-        t = trace(tmp, argv, *options, cwd=cwd, stdout=held[0])
+        t = trace(tmp, argv, *options, cwd=cwd, env=env, stdout=held[0])
     t.no_loss()
     said = Said((tmp / "said").read_text())
     check(said.who("begin") == said.who("end") | said.who("exec"),

@@ -10,8 +10,8 @@
  *   shapes handle FILE                opens a file of this (ext4) mount by handle, its name forgotten
  *   shapes brood N CALLS FILE         N children one after another, each making CALLS preads
  *   shapes pipes N COMMAND            N pipes, one byte through each; then the shell's COMMAND
- *   shapes daemon FILE CALLS FILE2    a line; CALLS preads of FILE, a daemon that says its pid; the
- *                                     daemon waits for a line and writes CALLS bytes to FILE2
+ *   shapes daemon FILE CALLS FILE2    a line; CALLS preads of FILE, calls on many more files, a daemon
+ *                                     that says its pid; it waits for a line and writes CALLS bytes to FILE2
  *   shapes idle THREADS CALLS FILE    threads that do nothing; a line; CALLS preads; _exit(7)
  */
 #include "say.h"
@@ -234,6 +234,15 @@ static int many_pipes(long n, const char *command)
 	return system(command) ? 1 : 0;
 }
 
+/* So that there is no room even for the records of which calls leave some. */
+static void use_many_files(void)
+{
+	struct stat st;
+
+	for (int i = 0; i < 100; i++)
+		need(fstat(need(memfd_create("", 0)), &st));
+}
+
 static void leave_daemon(const char *path, long calls, const char *out)
 {
 	int fd = need(open(path, O_RDONLY));
@@ -243,6 +252,7 @@ static void leave_daemon(const char *path, long calls, const char *out)
 	say_line("live");
 	await_line();
 	read_often(fd, calls);
+	use_many_files();
 	pid = need(fork());
 	if (pid)
 		_exit(0);

@@ -4,6 +4,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,11 +154,11 @@ static void test_ring_sizes(void **state)
 		{ "1G", 1u << 30 },    { "1024M", 1u << 30 }, { "1073741824", 1u << 30 },
 	};
 	static const char *const invalid[] = {
-		"", "K", "-1", "+4096", " 4096", "4096 ", "64KB", "64B", "1T", "64Ki", "64iB",
+		"", "K", "-1", "+4096", " 4096", "4096 ", "64KB", "64B", "64Ki", "64iB",
 		"0x10000", "1.5M", "65537", "3M", "96K", "64KK",
 	};
 	static const char *const out_of_range[] = {
-		"0", "0K", "1", "2048", "2K", "2G", "2048M", "1073741825", "4294967296",
+		"0", "0K", "1", "2048", "2K", "2G", "1T", "2048M", "1073741825", "4294967296",
 		"18446744073709551616", "17179869184G",
 	};
 	uint32_t bytes;
@@ -177,6 +178,30 @@ static void test_ring_sizes(void **state)
 	/* whole pages, whatever the page size */
 	assert_int_equal(dft_cli_parse_ring_size("4K", &bytes),
 			 sysconf(_SC_PAGESIZE) <= 4096 ? 0 : -ERANGE);
+}
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{ "0", 0 },		  { "1", 1 },		   { "500M", 500ull << 20 },
+		{ "20GiB", 20ull << 30 }, { "3t", 3ull << 40 },	   { "7kiB", 7 << 10 },
+		{ "16777215TiB", 16777215ull << 40 }, { "18446744073709551615", UINT64_MAX },
+	};
+	static const char *const invalid[] = { "", "M", "-1", "+1", " 1", "1 ", "1KB", "1.5M", "1Mi", "1P" };
+	uint64_t bytes;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		if (dft_cli_parse_size(good[i].text, &bytes) || bytes != good[i].bytes)
+			fail_msg("'%s' gives %" PRIu64, good[i].text, bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++)
+		if (dft_cli_parse_size(invalid[i], &bytes) != -EINVAL)
+			fail_msg("'%s' is not EINVAL", invalid[i]);
+	assert_int_equal(dft_cli_parse_size("16777216T", &bytes), -ERANGE);
+	assert_int_equal(dft_cli_parse_size("18446744073709551616", &bytes), -ERANGE);
 }
 
 static void test_defaults(void **state)
@@ -202,7 +227,68 @@ static void test_defaults(void **state)
 	assert_int_equal(p.cfg.ring_sz, 16u << 20);
 	assert_true(p.cfg.args);
 	assert_int_equal(p.cfg.ready_fd, -1);
+	assert_int_equal(p.cfg.only.n, 0);
+	assert_int_equal(p.cfg.min_dur_ns + p.cfg.aggregate_ns + p.cfg.max_size, 0);
+	assert_int_equal(p.cfg.flush_ns, 1000000000);
+	assert_int_equal(p.cfg.memory, 256 << 20);
+	assert_int_equal(p.cfg.level, 0);
 	done(&p);
+}
+
+static void test_amounts(void **state)
+{
+	struct parsed p;
+
+	(void)state;
+	assert_parses(&p, "--aggregate", "--flush", "10ms", "--level", "12", "--memory", "16M",
+		      "--min-dur", "1.5us", "true");
+	assert_int_equal(p.cfg.aggregate_ns, 1000000000);
+	assert_int_equal(p.cfg.flush_ns, 10000000);
+	assert_int_equal(p.cfg.level, 12);
+	assert_int_equal(p.cfg.memory, 16 << 20);
+	assert_int_equal(p.cfg.min_dur_ns, 1500);
+	assert_string_equal(p.cfg.argv[0], "true");
+	done(&p);
+	/* the interval is never the next word */
+	assert_parses(&p, "--aggregate=2m", "--level=0", "true");
+	assert_int_equal(p.cfg.aggregate_ns, 120000000000);
+	assert_int_equal(p.cfg.level, 0);
+	done(&p);
+	assert_parses(&p, "--max-size", "1", "--aggregate", "-V");
+	assert_int_equal(p.cfg.max_size, 1);
+	done(&p);
+	assert_refuses("--aggregate: '9ms': must be 10ms or more", "--aggregate=9ms", "true");
+	assert_refuses("--aggregate: '': not a time", "--aggregate=", "true");
+	assert_refuses("--max-size: has no meaning with --aggregate", "--aggregate", "--max-size", "1G", "true");
+	assert_refuses("must be 10ms or more", "--flush", "9999us", "true");
+	assert_refuses("more than zero", "--flush", "0", "true");
+	assert_refuses("not a number from 1 to 12", "--level", "13", "true");
+	assert_refuses("not a number from 1 to 12", "--level", "-1", "true");
+	assert_refuses("not a number from 1 to 12", "--level", "6x", "true");
+	assert_refuses("--memory: ", "--memory", "16777215", "true");
+	assert_refuses("--memory: ", "--memory", "1x", "true");
+	assert_refuses("not a size", "--max-size", "0", "true");
+	assert_refuses("--min-dur: '0': must be more than zero", "--min-dur", "0", "true");
+}
+
+static void test_only(void **state)
+{
+	struct parsed p;
+
+	(void)state;
+	assert_parses(&p, "--only", "read,write", "--only", "fstat", "true");
+	assert_int_equal(p.cfg.only.n, 3);
+	assert_string_equal(p.cfg.only.v[0], "read");
+	assert_string_equal(p.cfg.only.v[1], "write");
+	assert_string_equal(p.cfg.only.v[2], "fstat");
+	done(&p);
+	assert_refuses("not a name or a list", "--only", "", "true");
+	assert_refuses("not a name or a list", "--only", "read,", "true");
+	assert_refuses("not a name or a list", "--only", ",read", "true");
+	assert_refuses("--only: ' write': no event is called so: did you mean write?", "--only", "read, write", "true");
+	assert_refuses("did you mean open?", "--only", "openat", "true"); /* a system call, and no event */
+	assert_refuses("--only: 'sendto': no event", "--only", "sendto", "true"); /* not decoded */
+	assert_refuses("no event", "--only", "start", "true");
 }
 
 static void test_command(void **state)
@@ -481,6 +567,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_durations), cmocka_unit_test(test_ring_sizes),
+		cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_amounts),
+		cmocka_unit_test(test_only),
 		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_command),
 		cmocka_unit_test(test_pids),	  cmocka_unit_test(test_targets),
 		cmocka_unit_test(test_flags),	  cmocka_unit_test(test_prefixes),

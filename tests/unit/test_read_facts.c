@@ -121,6 +121,8 @@ static void test_counts(void **state)
 	check_counts("{\"a\":\"9\",\"b\":-4,\"c\":1.5}", 0, 64, "");
 	check_counts("{\"a\":18446744073709551615,\"b\":7}", UINT64_MAX, 8, "a 18446");
 	check_counts("{\"a\":1}", 1, 0, "");
+	/* there, if not one by one */
+	check_counts("{\"aggregated\":9,\"read\":1}", 1, 64, "read 1");
 }
 
 static int teardown(void **state)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "json.h"
 #include "syscalls.h"
 
 #define for_each_decoded(sys)                                                                      \
@@ -47,7 +48,7 @@ static void lines_are_complete(void **state)
 }
 
 /* No key twice in one event, and none that the formatter writes itself. */
-static void keys_are_distinct(void **state)
+static void keys_are_distinct_and_short(void **state)
 {
 	static const char *const taken[] = { "hhash",   "fhash",	 "ret",		"errno",
 					     "restarted", "offset_shared", "lexical",	"deleted",
@@ -62,6 +63,8 @@ static void keys_are_distinct(void **state)
 
 			if (!name)
 				continue;
+			assert_int_equal(sys->vals[i].name_len, strlen(name));
+			assert_true(sys->vals[i].name_len <= DFT_PEN_KEY);
 			for (size_t t = 0; t < sizeof(taken) / sizeof(taken[0]); t++)
 				assert_string_not_equal(name, taken[t]);
 			for (int k = 0; k < i; k++)
@@ -193,7 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(lines_are_complete),
-		cmocka_unit_test(keys_are_distinct),
+		cmocka_unit_test(keys_are_distinct_and_short),
 		cmocka_unit_test(values_have_no_gap),
 		cmocka_unit_test(flags_are_carried),
 		cmocka_unit_test(strings_are_sent),

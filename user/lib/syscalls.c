@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "bpf/table.h"
-#define V(n, s, f) { n, DFT_SRC_##s, DFT_FMT_##f },
+#define V(n, s, f) { n, DFT_SRC_##s, DFT_FMT_##f, sizeof(n) - 1 }, /* of NULL it is not used */
 #define NOVALS
 #define DFT_SYS(n, x86, arm64, ...) [DFT_TABLE_NR(x86, arm64)] = { .name = #n, __VA_ARGS__ },
 #define DECODED(ev, spec, r, v)                                                                    \

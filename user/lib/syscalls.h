@@ -30,6 +30,7 @@ struct dft_sys_val {
 	const char *name; /* JSON key; NULL = not shown */
 	uint8_t src;      /* enum dft_src */
 	uint8_t fmt;      /* enum dft_fmt */
+	uint8_t name_len;
 };
 
 struct dft_sys {

@@ -20,7 +20,7 @@ enum known {
 void dft_check_begin(struct dft_check *c)
 {
 	dft_faults_clear(&c->faults);
-	c->records = c->events = c->lost = c->missed = 0;
+	c->records = c->events = c->lost = c->missed = c->aggregated = 0;
 	memset(&c->annot, 0, sizeof(c->annot));
 	c->unfinished = false;
 	dft_index_clear(&c->hashes);
@@ -203,6 +203,33 @@ static void check_arg(struct dft_check *c, struct dft_str key, const struct dft_
 		check_ref(c, key, v, KNOWN_FH | KNOWN_SH);
 }
 
+/* A record that stands for many calls. */
+static void check_row(struct dft_check *c)
+{
+	static const char *const counts[] = {
+		"dft_cnt", "dur_sum", "dur_min", "dur_max", "ret_sum", "errors", "shed", "last",
+	};
+	struct dft_jsonr *j = &c->json;
+	uint64_t n, cnt = 0, shed = 0;
+
+	if (!c->r->args || c->r->letter || dft_is_of_app(c->r) || !is_our_cat(c->r->cat))
+		return;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		const struct dft_jsonr_node *v = dft_jsonr_get(j, c->r->args, counts[i]);
+
+		if (!v)
+			continue;
+		if (!dft_jsonr_u64(j, v, &n))
+			FAULT(c, "args.%s is not a non-negative integer", counts[i]);
+		else if (!strcmp(counts[i], "dft_cnt"))
+			cnt = n;
+		else if (!strcmp(counts[i], "shed"))
+			shed = n;
+	}
+	if (shed)
+		dft_add_sat(&c->aggregated, cnt);
+}
+
 static void check_args(struct dft_check *c)
 {
 	struct dft_jsonr *j = &c->json;
@@ -313,6 +340,20 @@ static void check_num_events(struct dft_check *c)
 	      raw.s, c->r->id);
 }
 
+/* What the end record says of rows is what the rows say. */
+static void check_aggregated(struct dft_check *c, const struct dft_jsonr_node *lost)
+{
+	bool object = lost && lost->type == DFT_JSONR_OBJECT;
+	const struct dft_jsonr_node *v = object ? dft_jsonr_get(&c->json, lost, "aggregated") : NULL;
+	uint64_t told = 0;
+
+	if (v && !dft_jsonr_u64(&c->json, v, &told))
+		FAULT(c, "end: args.lost.aggregated is not a non-negative integer");
+	else if (told != c->aggregated)
+		FAULT(c, "end: args.lost.aggregated is %" PRIu64 ", the rows that say shed have %" PRIu64
+		      " calls", told, c->aggregated);
+}
+
 static void check_losses(struct dft_check *c)
 {
 	static const char *const missed[] = { "undecoded", "unknown", "compat" };
@@ -327,6 +368,7 @@ static void check_losses(struct dft_check *c)
 	} else if (v && v->type != DFT_JSONR_OBJECT && v->type != DFT_JSONR_INT) {
 		FAULT(c, "end: args.lost is neither an object nor a number");
 	}
+	check_aggregated(c, v);
 	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
 		v = dft_jsonr_get(j, c->r->args, missed[i]);
 		if (v)
@@ -383,6 +425,8 @@ static void check_record(struct dft_check *c)
 	/* Before args, so that the HH record itself may carry its hash as hhash. */
 	if (c->r->ph == DFT_PH_METADATA)
 		check_metadata(c);
+	else if (c->r->ph == DFT_PH_AGGREGATED)
+		check_row(c);
 	check_args(c);
 	check_life(c);
 }

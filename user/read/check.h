@@ -33,6 +33,7 @@ struct dft_check {
 	uint64_t events;   /* records with an id, start and end included */
 	uint64_t lost;     /* by the end record */
 	uint64_t missed;   /* calls that the tracer saw and does not decode; no fault */
+	uint64_t aggregated; /* calls in rows, for want of room for one by one; no fault */
 	struct dft_annot_counts annot;
 	bool unfinished;   /* no end record */
 

@@ -242,17 +242,24 @@ void dft_check_entity_record(struct dft_check *c, char second)
 		check_er(c);
 }
 
-/* Where the kernel side could not listen: in which file, since when, and how long or why. */
-static void check_coverage(struct dft_check *c, const char *what, bool gap)
+/* Something is so from a time on, for the reason in `value`; whether there is one. */
+static bool check_since(struct dft_check *c, const char *what)
 {
 	const struct dft_jsonr_node *ts = dft_jsonr_get(&c->json, c->r->args, "ts");
 	uint64_t n;
 
-	if (dft_check_has_arg(c, what, "value", DFT_JSONR_STRING) && gap &&
-	    !dft_decimal(text_arg(c, "value"), &n))
-		FAULT(c, "%s: args.value is not a decimal number", what);
 	if (!ts || !dft_jsonr_u64(&c->json, ts, &n))
 		FAULT(c, "%s: args.ts is not a non-negative integer", what);
+	return dft_check_has_arg(c, what, "value", DFT_JSONR_STRING);
+}
+
+/* Where the kernel side could not listen: in which file, since when, and how long or why. */
+static void check_coverage(struct dft_check *c, const char *what, bool gap)
+{
+	uint64_t n;
+
+	if (check_since(c, what) && gap && !dft_decimal(text_arg(c, "value"), &n))
+		FAULT(c, "%s: args.value is not a decimal number", what);
 	dft_check_has_arg(c, what, "path", DFT_JSONR_STRING);
 	if (gap)
 		c->annot.gaps++;
@@ -275,6 +282,8 @@ void dft_check_cm(struct dft_check *c)
 		check_coverage(c, "probes_gap_us", true);
 	else if (DFT_STR_IS(name, "probes_unarmed"))
 		check_coverage(c, "probes_unarmed", false);
+	else if (DFT_STR_IS(name, "aggregated_from"))
+		check_since(c, "aggregated_from");
 	else if (!dft_jsonr_get(&c->json, c->r->args, "value"))
 		FAULT(c, "CM: args.value is missing");
 }

@@ -19,7 +19,7 @@ struct run {
 	bool as_json;
 	bool quiet;
 	/* Totals. */
-	uint64_t files, bad_files, faults, records, events, lost, missed;
+	uint64_t files, bad_files, faults, records, events, lost, missed, aggregated;
 	struct dft_annot_counts annot;
 	uint64_t unfinished, cut, unread;
 };
@@ -98,6 +98,7 @@ static int print_json(struct run *r, const char *path, const struct dft_source_s
 	dft_json_u64(w, "lines", st->lines);
 	dft_json_u64(w, "records", r->check.records);
 	dft_json_u64(w, "events", r->check.events);
+	dft_json_u64(w, "aggregated", r->check.aggregated);
 	dft_json_u64(w, "lost", r->check.lost);
 	dft_json_u64(w, "not_decoded", r->check.missed);
 	print_annot(w, &r->check.annot);
@@ -152,6 +153,7 @@ static int read_file(struct run *r, const char *path)
 	r->annot.unarmed += c->annot.unarmed;
 	dft_add_sat(&r->lost, c->lost);
 	dft_add_sat(&r->missed, c->missed);
+	dft_add_sat(&r->aggregated, c->aggregated);
 	r->unfinished += c->unfinished && !st.cut;
 	r->cut += st.cut;
 	if (r->as_json)
@@ -186,6 +188,8 @@ static void print_total(struct run *r)
 	print_number(r->unfinished, "unfinished", "unfinished");
 	print_number(r->cut, "cut", "cut");
 	print_number(r->lost, "calls and records lost", "calls and records lost");
+	/* They are there, if not one by one. */
+	print_number(r->aggregated, "call aggregated", "calls aggregated");
 	/* Of kinds that the tracer does not decode, such as on sockets: told, and no fault. */
 	print_number(r->missed, "calls not decoded", "calls not decoded");
 	/* Nor is it one that nobody could listen to some annotations. */
@@ -207,6 +211,7 @@ static int print_total_json(struct run *r, uint64_t errors)
 	dft_json_u64(w, "unreadable", r->unread + errors);
 	dft_json_u64(w, "records", r->records);
 	dft_json_u64(w, "events", r->events);
+	dft_json_u64(w, "aggregated", r->aggregated);
 	dft_json_u64(w, "lost", r->lost);
 	dft_json_u64(w, "not_decoded", r->missed);
 	print_annot(w, &r->annot);

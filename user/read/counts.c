@@ -29,6 +29,11 @@ static void add_count(struct counts *t, struct dft_str key, uint64_t v)
 	t->len = n < 0 || (size_t)n >= t->cap - t->len ? t->cap : t->len + (size_t)n;
 }
 
+bool dft_is_aggregated(struct dft_str key)
+{
+	return DFT_STR_IS(key, "aggregated");
+}
+
 uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, char *buf, size_t cap)
 {
 	struct counts t = { .buf = buf, .cap = cap };
@@ -42,7 +47,7 @@ uint64_t dft_sum_counts(struct dft_jsonr *j, const struct dft_jsonr_node *n, cha
 	for (i = n; i < end; i++) {
 		if (i->type == DFT_JSONR_STRING)
 			key = dft_jsonr_str(j, i);
-		else if (dft_jsonr_u64(j, i, &v))
+		else if (dft_jsonr_u64(j, i, &v) && !dft_is_aggregated(key))
 			add_count(&t, key, v);
 	}
 	return t.sum;

@@ -54,6 +54,10 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 	case 4:
 		if (memcmp(k.s, "size", 4) == 0)
 			dft_jsonr_u64(j, v, &f->size);
+		else if (memcmp(k.s, "shed", 4) == 0)
+			f->shed = dft_jsonr_u64(j, v, &n) && n;
+		else if (memcmp(k.s, "last", 4) == 0)
+			dft_jsonr_u64(j, v, &f->last);
 		else if (memcmp(k.s, "pipe", 4) == 0)
 			f->is_pipe = true;
 		break;
@@ -71,7 +75,7 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 		break;
 	case 7:
 		if (memcmp(k.s, "dft_cnt", 7) == 0)
-			dft_jsonr_u64(j, v, &f->cnt);
+			f->has_cnt = dft_jsonr_u64(j, v, &f->cnt);
 		else if (memcmp(k.s, "dur_sum", 7) == 0)
 			dft_jsonr_u64(j, v, &f->dur_sum);
 		else if (memcmp(k.s, "dur_max", 7) == 0)
@@ -92,6 +96,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 	case 10:
 		if (memcmp(k.s, "image_size", 10) == 0)
 			dft_jsonr_u64(j, v, &f->image_size);
+		else if (memcmp(k.s, "dur_sum_ns", 10) == 0)
+			f->has_dur_ns = dft_jsonr_u64(j, v, &f->dur_ns);
 		break;
 	case 11:
 		if (memcmp(k.s, "other_fhash", 11) == 0)

@@ -25,7 +25,8 @@ struct dft_facts {
 	int64_t ret;
 	uint64_t file, other;
 	uint64_t size, image_size, size_sum, dur_ns;
-	uint64_t cnt, errors, dur_sum, dur_max, ret_sum;
+	bool has_cnt, shed;
+	uint64_t cnt, errors, dur_sum, dur_max, ret_sum, last;
 	const struct dft_jsonr_node *relations; /* to entities; NULL: none */
 };
 

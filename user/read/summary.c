@@ -185,6 +185,8 @@ static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct df
 		const struct dft_jsonr_node *val = dft_jsonr_value(k);
 		struct dft_str key = dft_jsonr_str(j, k);
 
+		if (dft_is_aggregated(key))
+			continue; /* the rows tell */
 		if (val->type != DFT_JSONR_OBJECT) {
 			dft_job_count(job, vec, group, key, dft_sum_counts(j, val, NULL, 0));
 			continue;
@@ -420,22 +422,39 @@ static bool is_pipe(struct dft_job *job, const struct dft_record *r, const struc
 	return s.n > 6 && memcmp(s.s, "pipe:[", 6) == 0;
 }
 
+/* From the first of its calls to the end of the last one. */
+static void take_row_span(struct dft_job *job, struct dft_proc *p, const struct dft_record *r,
+			  const struct dft_facts *f)
+{
+	uint64_t from = dft_mul_sat(r->ts, job->unit_ns), to = dft_mul_sat(f->last, job->unit_ns);
+
+	if (!(r->has & DFT_F_TS))
+		return;
+	if (to < from)
+		to = from;
+	add_span(&job->first_ns, &job->last_ns, from, to);
+	add_span(&p->first_ns, &p->last_ns, from, to);
+}
+
 /* A row that stands for many calls: a tally of a pipe, or of calls without events of their own. */
 static void take_aggregate(struct dft_job *job, const struct dft_record *r)
 {
 	struct dft_share s = { 0 };
+	struct dft_proc *p;
 	struct dft_op *op;
 	struct dft_facts f;
 	uint64_t which = 0;
 	bool fresh, pipe;
 
 	/* So that the process is known even if it has nothing else. */
-	if (!dft_job_proc(job, r->pid))
+	p = dft_job_proc(job, r->pid);
+	if (!p)
 		return;
 	dft_facts_take(&f, &job->json, r);
-	s.calls = f.cnt ? f.cnt : 1;
+	take_row_span(job, p, r, &f);
+	s.calls = f.has_cnt ? f.cnt : 1;
 	s.errors = f.errors;
-	s.time_ns = dft_mul_sat(f.dur_sum, job->unit_ns);
+	s.time_ns = f.has_dur_ns ? f.dur_ns : dft_mul_sat(f.dur_sum, job->unit_ns);
 	s.max_ns = dft_mul_sat(f.dur_max, job->unit_ns);
 	if (dft_is_of_app(r)) {
 		dft_sums_add(job, r, &s);
@@ -449,6 +468,8 @@ static void take_aggregate(struct dft_job *job, const struct dft_record *r)
 	s.bytes = f.ret_sum ? f.ret_sum : dft_facts_bytes(&f, op->dir, r);
 	dft_op_add(op, &s);
 	if (!pipe) {
+		dft_add_sat(&op->in_rows, s.calls);
+		dft_add_sat(f.shed ? &job->shed_cnt : &job->chosen_cnt, s.calls);
 		dft_add_sat(&job->error_cnt, s.errors);
 		add_to_files(job, op->dir, &f, &s);
 	} else if (dft_index_put(&job->pipe_ids, which, &fresh)) {

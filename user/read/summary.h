@@ -21,6 +21,7 @@ struct dft_op {
 	uint64_t name, cat; /* in job->strings */
 	enum dft_dir dir;
 	uint64_t calls, errors, restarted, bytes, time_ns, max_ns;
+	uint64_t in_rows; /* of the calls: that have no events of their own */
 };
 
 struct dft_file {
@@ -107,6 +108,7 @@ struct dft_job {
 	uint64_t first_ns, last_ns;
 	uint64_t pipe_cnt; /* distinct pipes */
 	uint64_t error_cnt;
+	uint64_t shed_cnt, chosen_cnt; /* calls in rows: for want of room, and others but on pipes */
 	bool no_args; /* some of it was traced with --no-args: results, bytes and files unknown */
 	uint64_t lost_cnt, filtered_cnt, missed_cnt; /* sums of the vectors; see dft_job_sort() */
 

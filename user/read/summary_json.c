@@ -52,6 +52,7 @@ static void put_ops(struct dft_json *w, const struct dft_job *job, const char *k
 		dft_out_name(w, "name", NULL, at(job, op->name));
 		dft_out_name(w, "cat", NULL, at(job, op->cat));
 		dft_json_u64(w, "calls", op->calls);
+		dft_json_u64(w, "aggregated", op->in_rows);
 		dft_json_u64(w, "errors", op->errors);
 		dft_json_u64(w, "restarted", op->restarted);
 		dft_json_u64(w, "bytes", op->bytes);
@@ -235,6 +236,8 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 	put_procs(&w, job);
 	dft_json_u64(&w, "pipes_used", job->pipe_cnt);
 	put_ops(&w, job, "pipes", &job->pipes);
+	dft_json_u64(&w, "aggregated_shed", job->shed_cnt);
+	dft_json_u64(&w, "aggregated_chosen", job->chosen_cnt);
 	dft_json_u64(&w, "lost_total", job->lost_cnt);
 	dft_json_bool(&w, "no_args", job->no_args);
 	put_counts(&w, job, "lost", &job->lost);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
 #include "out.h"
@@ -62,6 +63,12 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 	if (job->lost_cnt)
 		fprintf(f, "INCOMPLETE: %" PRIu64 " calls and records lost, see below\n",
 			job->lost_cnt);
+	if (job->shed_cnt)
+		fprintf(f, "AGGREGATED: %" PRIu64 " calls came too fast to be recorded one by one "
+			   "(totals are complete)\n", job->shed_cnt);
+	if (job->chosen_cnt)
+		fprintf(f, "AGGREGATED: %" PRIu64 " calls are in the trace as sums only, as was asked "
+			   "for\n", job->chosen_cnt);
 	if (dft_sums_lack(&job->annots))
 		fputs("INCOMPLETE: annotations are missing, or may be, see below (--usdt names files ahead)\n", f);
 	if (job->no_args)
@@ -69,21 +76,25 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 		      "(they count as 0 below)\n", f);
 }
 
-static int put_ops(FILE *f, const struct dft_job *job, const struct dft_vec *ops)
+/* `rows`: tell how many of the calls have no events of their own. */
+static int put_ops(FILE *f, const struct dft_job *job, const struct dft_vec *ops, bool rows)
 {
 	const struct dft_op *op = ops->v;
 	char a[CELL_SZ], b[DFT_UNIT_SZ];
 	struct dft_table t;
 
-	dft_table_init(&t, "llrrrrrrr");
-	for (const char *const *h = (const char *const[]){ "operation", "cat", "calls", "errors",
-							    "restarted", "bytes", "time", "mean",
-							    "max", NULL }; *h; h++)
-		dft_table_add(&t, "%s", *h);
+	dft_table_init(&t, rows ? "llrrrrrrrr" : "llrrrrrrr");
+	for (const char *const *h = (const char *const[]){ "operation", "cat", "calls", "aggregated",
+							    "errors", "restarted", "bytes", "time",
+							    "mean", "max", NULL }; *h; h++)
+		if (rows || strcmp(*h, "aggregated"))
+			dft_table_add(&t, "%s", *h);
 	for (size_t i = 0; i < ops->n; i++, op++) {
 		dft_table_add(&t, "%s", name_at(job, op->name, a, sizeof(a)));
 		dft_table_add(&t, "%s", name_at(job, op->cat, a, sizeof(a)));
 		dft_table_add(&t, "%" PRIu64, op->calls);
+		if (rows)
+			dft_table_add(&t, "%" PRIu64, op->in_rows);
 		dft_table_add(&t, "%" PRIu64, op->errors);
 		dft_table_add(&t, "%" PRIu64, op->restarted);
 		dft_table_add(&t, "%s", op->bytes || op->dir ? dft_human_bytes(b, op->bytes) : "-");
@@ -350,7 +361,7 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 
 	put_head(f, job, rs);
 	fprintf(f, "\nOperations: %zu\n", job->ops.n);
-	err = put_ops(f, job, &job->ops);
+	err = put_ops(f, job, &job->ops, job->shed_cnt || job->chosen_cnt);
 	if (!err)
 		err = put_files(f, job, opts->top);
 	if (!err)
@@ -359,7 +370,7 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 		fputs("\nPipes: ", f);
 		plural(f, job->pipe_cnt, "pipe", "pipes");
 		fputc('\n', f);
-		err = put_ops(f, job, &job->pipes);
+		err = put_ops(f, job, &job->pipes, false);
 	}
 	if (!err)
 		err = put_annotations(f, job, opts->top);

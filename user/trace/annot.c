@@ -509,14 +509,14 @@ static int on_event(struct dft_engine *engine, struct dft_proc *proc,
 static void write_custom(struct dft_engine *engine, struct dft_proc *proc,
 			 const struct dft_rec_annot *rec, const struct dft_item_value *item)
 {
-	char number[24];
+	char number[DFT_PUT_INT];
 	struct dft_json json;
 
 	dft_metadata_begin(&json, engine, proc, "CM", api_of(rec));
 	dft_json_str(&json, "name", item->key.bytes, item->key.len);
 	if (item->tag == DFT_ITEM_INT) {
-		snprintf(number, sizeof(number), "%lld", (long long)item->number);
-		dft_json_cstr(&json, "value", number);
+		dft_json_str(&json, "value", number,
+			     (size_t)(dft_put_i64(number, item->number) - number));
 	} else {
 		dft_json_str(&json, "value", item->text.bytes, item->text.len);
 	}

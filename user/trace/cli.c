@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "events.h"
 #include "log.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -24,13 +25,25 @@
 #define MIN_RING_SZ	(4u << 10)
 #define MAX_RING_SZ	(1u << 30)
 #define MAX_PID		(4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
+#define DEFAULT_MEMORY	(256ull << 20)
+#define MIN_MEMORY	(16ull << 20)
+#define MAX_LEVEL	12
+#define DEFAULT_FLUSH	1000000000ull
+#define MIN_FLUSH	10000000ull /* two turns of the tracer */
 
 enum {
 	OPT_NO_FOLLOW = 256,
 	OPT_INCLUDE,
 	OPT_EXCLUDE,
+	OPT_ONLY,
+	OPT_MIN_DUR,
+	OPT_AGGREGATE,
 	OPT_USDT,
 	OPT_ALL_FILES,
+	OPT_FLUSH,
+	OPT_LEVEL,
+	OPT_MAX_SIZE,
+	OPT_MEMORY,
 	OPT_RING,
 	OPT_PRECISE,
 	OPT_NO_ARGS,
@@ -43,7 +56,7 @@ enum {
 struct cli_option {
 	int id;		  /* the short letter, or one of OPT_; 0 for a heading */
 	const char *name; /* long name, or the heading */
-	const char *arg;  /* NULL when it takes no value */
+	const char *arg;  /* NULL when it takes no value; [=...] when it may take one */
 	const char *help;
 };
 
@@ -61,6 +74,11 @@ static const struct cli_option cli_options[] = {
 	{ OPT_INCLUDE, "include", "PREFIX", "only files under PREFIX (repeatable)" },
 	{ OPT_EXCLUDE, "exclude", "PREFIX", "no files under PREFIX (repeatable); the longest\n"
 					    "matching PREFIX decides" },
+	{ OPT_ONLY, "only", "NAME[,NAME]", "only calls that are these events: read,write ...\n"
+					   "(repeatable)" },
+	{ OPT_MIN_DUR, "min-dur", "TIME", "only calls that take so long" },
+	{ OPT_AGGREGATE, "aggregate", "[=TIME]", "no single calls: sums by process, file and event, each\n"
+						 "TIME (default: 1s) and at the end" },
 	{ OPT_ALL_FILES, "all-files", NULL, "also sockets, pipes, terminals, /proc and the like" },
 	{ OPT_USDT, "usdt", "FILE", "listen to annotations of FILE, a program or library that\n"
 				    "may start later, from its first one on (repeatable)" },
@@ -70,6 +88,11 @@ static const struct cli_option cli_options[] = {
 	{ 0, "Output", NULL, NULL },
 	{ 'o', "output", "DIR", "directory of the trace\n"
 				"(default: dftrace-HOST-YYYYmmdd-HHMMSS)" },
+	{ OPT_FLUSH, "flush", "TIME", "what is older is on disk (default: 1s)" },
+	{ OPT_MAX_SIZE, "max-size", "SIZE", "from so many bytes of trace on go on as --aggregate does" },
+	{ OPT_LEVEL, "level", "N", "of compression, 1 to 12 (default: 0, by load)" },
+	{ OPT_MEMORY, "memory", "SIZE", "the tracer takes at most so much, besides --ring\n"
+					"(default: 256M)" },
 	{ OPT_RING, "ring", "SIZE", "buffer between kernel and tracer: 4K to 1G, a power of\n"
 				    "two (default: 16M)" },
 	{ OPT_READY_FD, "ready-fd", "N", "write one byte to descriptor N when tracing is live" },
@@ -165,41 +188,38 @@ int dft_cli_parse_duration(const char *text, uint64_t *ns)
 	return 0;
 }
 
-int dft_cli_parse_ring_size(const char *text, uint32_t *bytes)
+int dft_cli_parse_size(const char *text, uint64_t *bytes)
 {
-	const char *p = text;
+	static const char units[] = "kmgt";
+	const char *p = text, *unit;
 	unsigned int shift = 0;
 	uint64_t v;
-	long page = sysconf(_SC_PAGESIZE);
 	int err = scan_digits(&p, &v);
 
 	if (err)
 		return err;
 	if (*p) {
-		switch (*p++) {
-		case 'k':
-		case 'K':
-			shift = 10;
-			break;
-		case 'm':
-		case 'M':
-			shift = 20;
-			break;
-		case 'g':
-		case 'G':
-			shift = 30;
-			break;
-		default:
+		unit = strchr(units, tolower((unsigned char)*p++));
+		if (!unit || (*p && strcmp(p, "iB") != 0))
 			return -EINVAL;
-		}
-		if (*p && strcmp(p, "iB") != 0)
-			return -EINVAL;
+		shift = 10 * (unsigned int)(unit - units + 1);
 	}
-	if (v > (MAX_RING_SZ >> shift))
+	if (v > UINT64_MAX >> shift)
 		return -ERANGE;
-	v <<= shift;
+	*bytes = v << shift;
+	return 0;
+}
+
+int dft_cli_parse_ring_size(const char *text, uint32_t *bytes)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	uint64_t v;
+	int err = dft_cli_parse_size(text, &v);
+
+	if (err)
+		return err;
 	/* The kernel wants whole pages, and pages are larger than 4 KiB on some machines. */
-	if (v < MIN_RING_SZ || (page > 0 && v < (uint64_t)page))
+	if (v < MIN_RING_SZ || v > MAX_RING_SZ || (page > 0 && v < (uint64_t)page))
 		return -ERANGE;
 	if (v & (v - 1))
 		return -EINVAL;
@@ -296,22 +316,53 @@ static int add_prefix(struct dft_strv *list, const char *option, const char *tex
 	return 0;
 }
 
-/* Whether it has annotations is found out when tracing starts. */
-static int add_usdt(struct dft_strv *list, const char *text)
+static int add_text(struct dft_strv *list, const char *text, size_t len)
 {
-	char **v;
+	char **v = realloc(list->v, (list->n + 1) * sizeof(*v));
 
-	if (!*text)
-		return usage_error("--usdt", text, "is empty");
-	v = realloc(list->v, (list->n + 1) * sizeof(*v));
 	if (!v)
 		return no_memory();
 	list->v = v;
-	v[list->n] = strdup(text);
+	v[list->n] = strndup(text, len);
 	if (!v[list->n])
 		return no_memory();
 	list->n++;
 	return 0;
+}
+
+/* Whether it has annotations is found out when tracing starts. */
+static int add_usdt(struct dft_strv *list, const char *text)
+{
+	return *text ? add_text(list, text, strlen(text)) : usage_error("--usdt", text, "is empty");
+}
+
+static int add_event(struct dft_strv *only, const char *text, size_t len)
+{
+	const char *nearest;
+	char name[64], why[128] = "no event is called so; --list-syscalls has all";
+
+	if (!len)
+		return usage_error("--only", NULL, "not a name or a list NAME,NAME");
+	if (dft_event_is_known(text, len, &nearest))
+		return add_text(only, text, len);
+	if (nearest)
+		snprintf(why, sizeof(why), "no event is called so: did you mean %s? --list-syscalls has all",
+			 nearest);
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	return usage_error("--only", name, why);
+}
+
+static int add_events(struct dft_strv *only, const char *text)
+{
+	int err = 0;
+
+	do {
+		size_t len = strcspn(text, ",");
+
+		err = add_event(only, text, len);
+		text += len;
+	} while (!err && *text++);
+	return err;
 }
 
 static int set_string(char **to, const char *option, const char *text)
@@ -328,16 +379,23 @@ static int set_string(char **to, const char *option, const char *text)
 	return 0;
 }
 
-static int set_duration(struct dft_config *cfg, const char *text)
+static int set_time(uint64_t *ns, const char *option, const char *text)
 {
-	switch (dft_cli_parse_duration(text, &cfg->duration_ns)) {
+	switch (dft_cli_parse_duration(text, ns)) {
 	case 0:
 		return 0;
 	case -ERANGE:
-		return usage_error("-d", text, "must be more than zero and less than 292 years");
+		return usage_error(option, text, "must be more than zero and less than 292 years");
 	default:
-		return usage_error("-d", text, "not a time such as 30, 1.5s, 200ms, 2m, 1h");
+		return usage_error(option, text, "not a time such as 30, 1.5s, 200ms, 2m, 1h");
 	}
+}
+
+static int set_interval(uint64_t *ns, const char *option, const char *text)
+{
+	if (set_time(ns, option, text))
+		return -1;
+	return *ns < MIN_FLUSH ? usage_error(option, text, "must be 10ms or more") : 0;
 }
 
 static int set_ring(struct dft_config *cfg, const char *text)
@@ -345,6 +403,31 @@ static int set_ring(struct dft_config *cfg, const char *text)
 	if (dft_cli_parse_ring_size(text, &cfg->ring_sz) == 0)
 		return 0;
 	return usage_error("--ring", text, "not a power of two from 4K to 1G");
+}
+
+static int set_memory(struct dft_config *cfg, const char *text)
+{
+	if (dft_cli_parse_size(text, &cfg->memory) == 0 && cfg->memory >= MIN_MEMORY)
+		return 0;
+	return usage_error("--memory", text, "not a size such as 64M or 1G, from 16M on");
+}
+
+static int set_max_size(struct dft_config *cfg, const char *text)
+{
+	if (dft_cli_parse_size(text, &cfg->max_size) == 0 && cfg->max_size)
+		return 0;
+	return usage_error("--max-size", text, "not a size such as 500M or 20G");
+}
+
+static int set_level(struct dft_config *cfg, const char *text)
+{
+	const char *p = text;
+	uint64_t level;
+
+	if (scan_digits(&p, &level) || *p || level > MAX_LEVEL)
+		return usage_error("--level", text, "not a number from 1 to 12, or 0");
+	cfg->level = (int)level;
+	return 0;
 }
 
 static int set_ready_fd(struct dft_config *cfg, const char *text)
@@ -378,11 +461,17 @@ static int apply_option(struct dft_config *cfg, int id, const char *value)
 	case 'u':
 		return set_string(&cfg->user, "-u", value);
 	case 'd':
-		return set_duration(cfg, value);
+		return set_time(&cfg->duration_ns, "-d", value);
 	case OPT_INCLUDE:
 		return add_prefix(&cfg->include, "--include", value);
 	case OPT_EXCLUDE:
 		return add_prefix(&cfg->exclude, "--exclude", value);
+	case OPT_ONLY:
+		return add_events(&cfg->only, value);
+	case OPT_MIN_DUR:
+		return set_time(&cfg->min_dur_ns, "--min-dur", value);
+	case OPT_AGGREGATE:
+		return set_interval(&cfg->aggregate_ns, "--aggregate", value ? value : "1s");
 	case OPT_USDT:
 		return add_usdt(&cfg->usdt, value);
 	case OPT_ALL_FILES:
@@ -397,6 +486,14 @@ static int apply_option(struct dft_config *cfg, int id, const char *value)
 	case 'o':
 		cfg->out_dir_given = true;
 		return set_string(&cfg->out_dir, "-o", value);
+	case OPT_FLUSH:
+		return set_interval(&cfg->flush_ns, "--flush", value);
+	case OPT_MAX_SIZE:
+		return set_max_size(cfg, value);
+	case OPT_LEVEL:
+		return set_level(cfg, value);
+	case OPT_MEMORY:
+		return set_memory(cfg, value);
 	case OPT_RING:
 		return set_ring(cfg, value);
 	case OPT_READY_FD:
@@ -440,7 +537,9 @@ static void describe_options(char *shorts, struct option *longs)
 		if (o->id == 0)
 			continue;
 		longs->name = o->name;
-		longs->has_arg = o->arg ? required_argument : no_argument;
+		longs->has_arg = !o->arg	 ? no_argument :
+				 *o->arg == '[' ? optional_argument :
+						  required_argument;
 		longs->flag = NULL;
 		longs->val = o->id;
 		longs++;
@@ -516,6 +615,9 @@ static int check_target(const struct dft_config *cfg)
 	if (cfg->all && !cfg->follow)
 		return usage_error("--no-follow", NULL,
 				   "has no meaning with -a, which traces every process");
+	if (cfg->aggregate_ns && cfg->max_size)
+		return usage_error("--max-size", NULL,
+				   "has no meaning with --aggregate, which keeps no single calls");
 	if (cfg->user && !cfg->argv)
 		return usage_error("-u", NULL, "there is no command to run as that user");
 	if (cfg->argv && cfg->ready_fd >= 0 && cfg->ready_fd <= STDERR_FILENO)
@@ -554,6 +656,8 @@ int dft_cli_parse(struct dft_config *cfg, int argc, char **argv)
 	cfg->follow = true;
 	cfg->args = true;
 	cfg->ring_sz = DEFAULT_RING_SZ;
+	cfg->memory = DEFAULT_MEMORY;
+	cfg->flush_ns = DEFAULT_FLUSH;
 	cfg->ready_fd = -1;
 
 	describe_options(shorts, longs);
@@ -583,6 +687,7 @@ void dft_cli_free(struct dft_config *cfg)
 {
 	strv_free(&cfg->include);
 	strv_free(&cfg->exclude);
+	strv_free(&cfg->only);
 	strv_free(&cfg->usdt);
 	free(cfg->pids);
 	free(cfg->out_dir);
@@ -601,7 +706,7 @@ static void help_option(const struct cli_option *o)
 	else
 		width = printf("      --%s", o->name);
 	if (o->arg)
-		width += printf(" %s", o->arg);
+		width += printf("%s%s", *o->arg == '[' ? "" : " ", o->arg);
 	for (const char *line = o->help; *line;) {
 		int n = (int)strcspn(line, "\n");
 

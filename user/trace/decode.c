@@ -45,13 +45,33 @@ static bool keeps(const struct dft_engine *engine, const char *path, size_t len)
 	return dft_pathfilter_keep(&engine->cfg->include, &engine->cfg->exclude, path, len);
 }
 
-static int hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last)
+static void account(struct dft_engine *engine, struct dft_proc *proc)
 {
+	engine->buffered += proc->lines.cap - proc->buffered;
+	proc->buffered = proc->lines.cap;
+}
+
+int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last)
+{
+	int err;
+
 	if (proc->lines.failed)
 		return -ENOMEM;
 	if (!proc->lines.len && !last)
 		return 0;
-	return engine->ops.output(engine->ops.ctx, proc, last);
+	err = engine->ops.output(engine->ops.ctx, proc, last);
+	account(engine, proc);
+	return err;
+}
+
+int dft_engine_grown(struct dft_engine *engine, struct dft_proc *proc)
+{
+	uint64_t most = engine->cfg->memory / 4;
+
+	if (proc->lines.len >= LINES_HIGH)
+		return dft_engine_hand_over(engine, proc, false);
+	account(engine, proc);
+	return most && engine->buffered > most ? dft_engine_flush(engine) : 0;
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -234,7 +254,10 @@ static int on_process_exit(struct dft_engine *engine, const struct dft_rec_exit 
 	proc->has_status = true;
 	proc->status = (int)rec->status;
 	proc->end_ns = rec->ts_ns;
-	return dft_procs_retire(&engine->procs, proc);
+	if (dft_procs_retire(&engine->procs, proc))
+		return -ENOMEM;
+	proc->unsettled = rec->threads > 1;
+	return 0;
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -273,7 +296,7 @@ struct call {
 	const struct dft_rec_call *rec;
 	const struct dft_sys *sys;
 	struct dft_text *text1, *text2;
-	struct dft_call_names names;
+	struct dft_call_names *names;
 	size_t path1_at, text2_at; /* in engine->scratch */
 	bool joined1, joined2;
 };
@@ -311,11 +334,11 @@ static void join(struct call *call, const struct dft_text *text, uint64_t base_i
 			return;
 	}
 	if (base && base->flags & DFT_NAME_UNREACHABLE)
-		call->names.unreachable = true;
+		call->names->unreachable = true;
 	*at = call->engine->scratch.len;
 	if (dft_path_join(&call->engine->scratch, base ? base->text : "", base ? base->len : 0,
 			  text->bytes, text->len))
-		call->names.lexical = true;
+		call->names->lexical = true;
 	*joined = true;
 }
 
@@ -337,22 +360,27 @@ static void strip_dev_fd(struct dft_text *text)
 	text->len = (uint16_t)(text->len - skip);
 }
 
+const char *dft_name_flaw(const struct dft_name *name)
+{
+	if (name->flags & DFT_NAME_TRUNCATED)
+		return "too long";
+	/* Opened by handle, and never looked up by name since. */
+	if (name->flags & DFT_NAME_FLOATING && name->len > 1 && !memcmp(name->text, "//", 2))
+		return "disconnected";
+	return NULL;
+}
+
 static void resolve_first(struct call *call)
 {
 	const struct dft_rec_call *rec = call->rec;
-	struct dft_call_names *names = &call->names;
+	struct dft_call_names *names = call->names;
 	bool by_dirfd = rec->flags & DFT_CALL_DIRFD;
 
 	if (!(rec->flags & DFT_CALL_BASE)) {
 		names->file = dft_names_get(&call->engine->names, rec->name);
-		if (names->file && names->file->flags & DFT_NAME_TRUNCATED) {
+		if (names->file && dft_name_flaw(names->file)) {
+			names->unresolved = dft_name_flaw(names->file);
 			names->file = NULL;
-			names->unresolved = "too long";
-		} else if (names->file && names->file->flags & DFT_NAME_FLOATING &&
-			   names->file->len > 1 && !memcmp(names->file->text, "//", 2)) {
-			/* Opened by handle, and never looked up by name since. */
-			names->file = NULL;
-			names->unresolved = "disconnected";
 		} else if (!names->file && (rec->name || rec->flags & DFT_CALL_NAMELESS)) {
 			names->unresolved = "lost";
 		} else if (!rec->name && call->sys->desc.ret == DFT_RET_FILE && rec->ret < 0) {
@@ -386,7 +414,7 @@ static void resolve_first(struct call *call)
 static void resolve_second(struct call *call)
 {
 	const struct dft_rec_call *rec = call->rec;
-	struct dft_call_names *names = &call->names;
+	struct dft_call_names *names = call->names;
 
 	if (!call->sys->desc.path2 || rec->flags & DFT_CALL_VIA)
 		return;
@@ -407,7 +435,7 @@ static void resolve_second(struct call *call)
 
 static void resolve_other(struct call *call)
 {
-	struct dft_call_names *names = &call->names;
+	struct dft_call_names *names = call->names;
 
 	if (call->rec->flags & DFT_CALL_OTHER_NAMELESS && !call->sys->desc.path2 &&
 	    !call->sys->desc.closes)
@@ -429,7 +457,7 @@ static void resolve_other(struct call *call)
 static void resolve(struct call *call)
 {
 	struct dft_buf *scratch = &call->engine->scratch;
-	struct dft_call_names *names = &call->names;
+	struct dft_call_names *names = call->names;
 
 	scratch->len = 0;
 	resolve_first(call);
@@ -451,7 +479,7 @@ static void resolve(struct call *call)
  */
 static bool is_excluded(const struct call *call)
 {
-	const struct dft_call_names *names = &call->names;
+	const struct dft_call_names *names = call->names;
 	bool named = false;
 
 	if (!filters_active(call->engine) || call->sys->desc.special == DFT_SPECIAL_EXEC)
@@ -479,25 +507,6 @@ static bool is_excluded(const struct call *call)
 	return named;
 }
 
-static int count_excluded(struct dft_proc *proc, const char *event)
-{
-	struct dft_event_count *more;
-
-	for (size_t i = 0; i < proc->nexcluded; i++) {
-		if (!strcmp(proc->excluded[i].event, event)) {
-			proc->excluded[i].calls++;
-			return 0;
-		}
-	}
-	more = realloc(proc->excluded, (proc->nexcluded + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	proc->excluded = more;
-	more[proc->nexcluded].event = event;
-	more[proc->nexcluded++].calls = 1;
-	return 0;
-}
-
 /* Exec by descriptor: only now is it known which file that was. */
 static int set_program_of_call(struct dft_proc *proc, const struct dft_call_names *names)
 {
@@ -506,32 +515,33 @@ static int set_program_of_call(struct dft_proc *proc, const struct dft_call_name
 	return names->file ? set_program(proc, names->file->text, names->file->len) : 0;
 }
 
-/* One known by a text only: what came before it was lost. */
-static int open_lines(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns)
+/* One known by a text or tally only: what came before it was lost. */
+int dft_engine_open(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns)
 {
-	int err;
+	int err = 0;
 
 	if (proc->opened)
 		return 0;
-	err = describe(engine, proc);
+	/* Once it has ended, another may have its pid. */
+	if (!proc->ended)
+		err = describe(engine, proc);
 	if (!err)
 		dft_format_opening(engine, proc, ts_ns);
 	return err;
 }
 
-static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
+static int on_call(struct dft_engine *engine, struct dft_proc *proc, const struct dft_rec_call *rec)
 {
-	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
-	struct call call = { .engine = engine, .rec = rec, .sys = dft_sys_find(rec->nr) };
+	struct dft_call_names names = { 0 };
+	struct call call = { .engine = engine, .rec = rec, .names = &names,
+			     .sys = dft_sys_find(rec->nr) };
 	int err = 0;
 
-	if (!proc)
-		return -ENOMEM;
 	if (!call.sys || call.sys->desc.kind != DFT_KIND_DECODED) {
 		engine->bad_records++;
 		return 0;
 	}
-	err = open_lines(engine, proc, rec->ts_ns);
+	err = dft_engine_open(engine, proc, rec->ts_ns);
 	if (err)
 		return err;
 	if (rec->flags & DFT_CALL_TEXT1)
@@ -542,18 +552,74 @@ static int on_call(struct dft_engine *engine, const struct dft_rec_call *rec)
 	if (engine->scratch.failed)
 		err = -ENOMEM;
 	else if (call.sys->desc.special == DFT_SPECIAL_EXEC && rec->ret == 0)
-		err = set_program_of_call(proc, &call.names);
+		err = set_program_of_call(proc, &names);
 	if (err)
 		goto out;
 	if (is_excluded(&call))
-		err = count_excluded(proc, dft_sys_event_of(call.sys, rec));
+		err = dft_proc_count_excluded(proc, dft_sys_event_of(call.sys, rec), 1);
 	else
-		dft_format_call(engine, proc, rec, &call.names);
+		dft_format_call(engine, proc, rec, &names);
 out:
 	free(call.text1);
 	free(call.text2);
-	if (!err && proc->lines.len >= LINES_HIGH)
-		err = hand_over(engine, proc, false);
+	return err ? err : dft_engine_grown(engine, proc);
+}
+
+static int on_single(struct dft_engine *engine, const struct dft_rec_call *rec)
+{
+	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
+
+	return proc ? on_call(engine, proc, rec) : -ENOMEM;
+}
+
+/*
+ * The process of a batch. It may have ended: threads that leave together hand in their last calls in any
+ * order, and the EXIT record goes with the first of them.
+ */
+static struct dft_proc *proc_of_batch(struct dft_engine *engine, const struct dft_rec_batch *rec,
+				      uint64_t ts_ns)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+	int err = 0;
+
+	if (proc && proc->start_ns == rec->start_ns)
+		return proc;
+	proc = dft_engine_dying(engine, rec->pid, rec->start_ns);
+	if (proc)
+		return proc;
+	err = dft_engine_adopt(engine, rec->pid, rec->start_ns, ts_ns, false);
+	proc = dft_procs_get(&engine->procs, rec->pid);
+	if (!err && proc->start_ns != rec->start_ns)
+		proc = dft_engine_dying(engine, rec->pid, rec->start_ns);
+	return err ? NULL : proc;
+}
+
+static int on_batch(struct dft_engine *engine, const struct dft_rec_batch *rec)
+{
+	const struct dft_gathered *gathered = (const struct dft_gathered *)(rec + 1);
+	struct dft_proc *proc = proc_of_batch(engine, rec, gathered->ts_ns);
+	union {
+		struct dft_rec_call call;
+		char bytes[sizeof(struct dft_rec_call) + DFT_BATCH_VALS * sizeof(uint64_t)];
+	} one;
+	int err = proc ? 0 : -ENOMEM;
+
+	for (unsigned int i = 0; i < rec->n && !err; i++) {
+		const struct dft_gathered *c = &gathered[i];
+
+		if (c->nvals > DFT_BATCH_VALS) {
+			engine->bad_records++;
+			continue;
+		}
+		one.call = (struct dft_rec_call){
+			.type = DFT_REC_CALL, .nvals = c->nvals, .nr = c->nr, .flags = c->flags,
+			.present = c->present, .cls = c->cls, .ts_ns = c->ts_ns,
+			.dur_ns = c->dur_ns, .pid = rec->pid, .tid = rec->tid, .ret = c->ret,
+			.name = c->name,
+		};
+		memcpy(one.call.val, c->val, sizeof(c->val));
+		err = on_call(engine, proc, &one.call);
+	}
 	return err;
 }
 
@@ -562,13 +628,11 @@ out:
 static int on_annot(struct dft_engine *engine, const struct dft_rec_annot *rec)
 {
 	struct dft_proc *proc = proc_of(engine, rec->pid, rec->ts_ns);
-	int err = proc ? open_lines(engine, proc, rec->ts_ns) : -ENOMEM;
+	int err = proc ? dft_engine_open(engine, proc, rec->ts_ns) : -ENOMEM;
 
 	if (!err)
 		err = dft_annot_record(engine, proc, rec);
-	if (!err && proc->lines.len >= LINES_HIGH)
-		err = hand_over(engine, proc, false);
-	return err;
+	return err ? err : dft_engine_grown(engine, proc);
 }
 
 static int on_image(struct dft_engine *engine, const struct dft_rec_image *rec)
@@ -593,10 +657,11 @@ static int on_image(struct dft_engine *engine, const struct dft_rec_image *rec)
 	    (found.state == DFT_IMAGE_ARMED && found.armed_ns <= rec->ts_ns))
 		return 0; /* nothing to tell */
 	proc = proc_of(engine, rec->pid, rec->ts_ns);
-	err = proc ? open_lines(engine, proc, rec->ts_ns) : -ENOMEM;
-	if (!err)
-		dft_annot_image(engine, proc, rec, &found);
-	return err;
+	err = proc ? dft_engine_open(engine, proc, rec->ts_ns) : -ENOMEM;
+	if (err)
+		return err;
+	dft_annot_image(engine, proc, rec, &found);
+	return dft_engine_grown(engine, proc);
 }
 
 /* ---- entry points --------------------------------------------------------------------------- */
@@ -614,6 +679,14 @@ static bool annot_is_sound(const struct dft_rec_annot *rec, size_t size)
 		return false;
 	return rec->name_len < sizeof(rec->name) && rec->text_len < sizeof(rec->text) &&
 	       rec->chunk_len <= (whole ? sizeof(rec->chunk) : 0);
+}
+
+static bool batch_is_sound(const struct dft_rec_batch *rec, size_t size)
+{
+	size_t each = sizeof(struct dft_gathered);
+
+	return size >= sizeof(*rec) + each && rec->n && rec->n <= DFT_BATCH_MAX &&
+	       (size == sizeof(*rec) + rec->n * each || size == sizeof(*rec) + DFT_BATCH_MAX * each);
 }
 
 /* The record's size fits its type and the lengths inside. */
@@ -643,6 +716,8 @@ static bool record_is_sound(const void *data, size_t size)
 		return size == sizeof(struct dft_rec_exit);
 	case DFT_REC_IMAGE:
 		return size == sizeof(struct dft_rec_image);
+	case DFT_REC_BATCH:
+		return batch_is_sound(data, size);
 	}
 	return is_annot(type) && annot_is_sound(data, size);
 }
@@ -659,7 +734,9 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
 	case DFT_REC_IMAGE:
 		return on_image(engine, data);
 	case DFT_REC_CALL:
-		return on_call(engine, data);
+		return on_single(engine, data);
+	case DFT_REC_BATCH:
+		return on_batch(engine, data);
 	case DFT_REC_TEXT:
 		return on_text(engine, data);
 	case DFT_REC_NAME:
@@ -674,32 +751,7 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
 	}
 }
 
-int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns)
-{
-	struct dft_proc *proc = dft_procs_add(&engine->procs, pid, start_ns);
-
-	if (!proc)
-		return -ENOMEM;
-	proc->seen_ns = now_ns;
-	proc->end_ns = now_ns;
-	return dft_procs_retire(&engine->procs, proc);
-}
-
-/* One of which neither birth nor death was seen is known by its pid; a tally tells its birth. */
-struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint64_t start_ns)
-{
-	struct dft_proc *proc = dft_map_get(&engine->procs.dying, dft_procs_key(pid, start_ns));
-
-	if (proc)
-		return proc;
-	proc = dft_map_get(&engine->procs.dying, dft_procs_key(pid, 0));
-	if (!proc || (proc->start_ns && proc->start_ns != start_ns))
-		return NULL;
-	proc->start_ns = start_ns;
-	return proc;
-}
-
-bool dft_engine_dying_declared(const struct dft_engine *engine)
+bool dft_engine_ending_declared(const struct dft_engine *engine)
 {
 	struct dft_map_slot *slot;
 	size_t at = 0;
@@ -707,83 +759,31 @@ bool dft_engine_dying_declared(const struct dft_engine *engine)
 	while ((slot = dft_map_next(&engine->procs.dying, &at))) {
 		const struct dft_proc *proc = slot->value;
 
-		if (proc->annots.entities.len || proc->annots.types.len)
+		if (proc->ending && (proc->annots.entities.len || proc->annots.types.len))
 			return true;
 	}
 	return false;
 }
 
-int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
-		     const struct dft_tally *value)
-{
-	struct dft_proc *proc = dft_engine_dying(engine, key->pid, key->start_ns);
-	struct dft_tally_entry *more;
-
-	if (!proc)
-		return 0;
-	if ((proc->ntallies & (proc->ntallies - 1)) == 0) {
-		size_t cap = proc->ntallies ? proc->ntallies * 2 : 1;
-
-		more = realloc(proc->tallies, cap * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		proc->tallies = more;
-	}
-	proc->tallies[proc->ntallies].key = *key;
-	proc->tallies[proc->ntallies++].value = *value;
-	return 0;
-}
-
-int dft_engine_reap(struct dft_engine *engine)
+/* Those that are dying may take long to settle. */
+static int flush_all(struct dft_engine *engine, const struct dft_map *procs)
 {
 	struct dft_map_slot *slot;
-	int err = 0;
 	size_t at = 0;
+	int err = 0;
 
-	while ((slot = dft_map_next(&engine->procs.dying, &at))) {
-		struct dft_proc *proc = slot->value;
-		int one = 0;
+	while ((slot = dft_map_next(procs, &at))) {
+		int one = dft_engine_hand_over(engine, slot->value, false);
 
-		if (!proc->opened && proc->ntallies)
-			dft_format_opening(engine, proc, proc->end_ns);
-		if (proc->opened) {
-			dft_format_end(engine, proc);
-			one = hand_over(engine, proc, true);
-		}
 		if (!err)
 			err = one;
-		dft_proc_free(proc);
 	}
-	dft_map_free(&engine->procs.dying);
 	return err;
-}
-
-int dft_engine_gone(struct dft_engine *engine, uint32_t pid, uint64_t now_ns)
-{
-	struct dft_proc *proc = dft_procs_get(&engine->procs, pid);
-
-	if (!proc)
-		return 0;
-	proc->end_ns = now_ns;
-	return dft_procs_retire(&engine->procs, proc);
-}
-
-int dft_engine_retire_all(struct dft_engine *engine, uint64_t now_ns)
-{
-	return dft_procs_retire_all(&engine->procs, now_ns);
 }
 
 int dft_engine_flush(struct dft_engine *engine)
 {
-	struct dft_map_slot *slot;
-	size_t at = 0;
-	int err = 0;
+	int err = flush_all(engine, &engine->procs.live), one = flush_all(engine, &engine->procs.dying);
 
-	while ((slot = dft_map_next(&engine->procs.live, &at))) {
-		int one = hand_over(engine, slot->value, false);
-
-		if (!err)
-			err = one;
-	}
-	return err;
+	return err ? err : one;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From records of the kernel side to the lines of each process: decoding (decode.c) and writing
- * (format.c). Pure: whatever touches the system is behind the callbacks, so that recorded raw
+ * From records of the kernel side to the lines of each process: decoding (decode.c), what was counted
+ * instead of recorded (tallies.c), and writing (format.c, end.c). Pure: whatever touches the system is behind the callbacks, so that recorded raw
  * records give the same lines anywhere. One thread.
  */
 #ifndef DFT_ENGINE_H
@@ -61,8 +61,21 @@ struct dft_engine {
 	struct dft_buf scratch;  /* a name being joined */
 	/* Totals of the session; events are calls, without start and end. */
 	uint64_t events, processes, lost, bad_records;
+	uint64_t aggregated;     /* calls in rows, for the ring had no room for their records ... */
+	uint64_t chosen;         /* ... or for that was asked for */
 	uint64_t uncounted;      /* losses that belong to no process's tally; known at the end */
 	bool uncounted_told;     /* in the end record of one process */
+	uint64_t buffered;       /* bytes that all lines take which are not handed over */
+	uint64_t looked_ns;      /* CLOCK_MONOTONIC: all that was tallied before is in rows */
+	uint64_t look_ns;        /* begin of the look under way */
+	unsigned int look;       /* what it is for: enum dft_look */
+	uint64_t aggregated_ns;  /* calls are aggregated from then on; 0: they are not, or always were */
+};
+
+/* What a look at the tallies is for, besides the ends of processes. */
+enum dft_look {
+	DFT_LOOK_ROWS = 1 << 0,  /* rows of what has changed */
+	DFT_LOOK_NAMES = 1 << 1, /* take note of the files of all tallies: names will be forgotten */
 };
 
 /* 0 or -ENOMEM. `host` is copied. */
@@ -73,21 +86,34 @@ void dft_engine_free(struct dft_engine *engine);
 /* One record of the ring. 0 or -errno (memory, output). A malformed one is counted. */
 int dft_engine_record(struct dft_engine *engine, const void *data, size_t size);
 /*
- * A process of which only tallies are known, born at `start_ns`: makes it, dying. 0 or -ENOMEM.
+ * A process of which no record has come, born at `start_ns`, which lives or, with `gone`, is dying.
+ * 0 or -ENOMEM.
  */
-int dft_engine_orphan(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns);
+int dft_engine_adopt(struct dft_engine *engine, uint32_t pid, uint64_t start_ns, uint64_t now_ns,
+		     bool gone);
 /* A process whose end waits for its tallies, or NULL. */
 struct dft_proc *dft_engine_dying(struct dft_engine *engine, uint32_t pid, uint64_t start_ns);
 /* A file that a process has mapped is not listened to any more, as of CLOCK_MONOTONIC `now_ns`. */
 void dft_engine_unheard(struct dft_engine *engine, struct dft_proc *proc, const char *path,
 			uint64_t now_ns);
-/* Has a dying process declared entities or types? */
-bool dft_engine_dying_declared(const struct dft_engine *engine);
-/* One tally of the kernel side's map; kept if its process is dying. 0 or -ENOMEM. */
+/* Has a process that this look will end declared entities or types? */
+bool dft_engine_ending_declared(const struct dft_engine *engine);
+/*
+ * A look at the kernel side's tallies, as of CLOCK_MONOTONIC `now_ns`, for enum dft_look `what`. Those of
+ * processes that are dying and settled by now are final once every record that is in the ring by now has
+ * been read: then come dft_engine_tally() for each, and dft_engine_look_end(), which writes the ends of
+ * these processes and forgets them.
+ */
+void dft_engine_look_begin(struct dft_engine *engine, uint64_t now_ns, unsigned int what);
+/*
+ * Returns 1 when the tally is not needed any more, 0 when it is; -ESRCH: its process is not known (yet);
+ * -ENOMEM, or what the output returned.
+ */
 int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
 		     const struct dft_tally *value);
-/* Tallies are in: writes the end of each dying process and forgets it. */
-int dft_engine_reap(struct dft_engine *engine);
+int dft_engine_look_end(struct dft_engine *engine);
+/* From CLOCK_MONOTONIC `now_ns` on the kernel side only tallies calls: tells it in every trace. */
+int dft_engine_aggregate(struct dft_engine *engine, uint64_t now_ns);
 /* Tracing is over: all processes still alive become dying, as of CLOCK_MONOTONIC `now_ns`. */
 int dft_engine_retire_all(struct dft_engine *engine, uint64_t now_ns);
 /* A process is gone and no record said so: its EXIT was lost. 0 or -ENOMEM. */
@@ -95,20 +121,30 @@ int dft_engine_gone(struct dft_engine *engine, uint32_t pid, uint64_t now_ns);
 /* Hands all lines so far to the output. */
 int dft_engine_flush(struct dft_engine *engine);
 
+/* ---- between the parts of the engine ---------------------------------------------------------- */
+
+/* Writes the opening of a process that has none yet. 0 or -ENOMEM. */
+int dft_engine_open(struct dft_engine *engine, struct dft_proc *proc, uint64_t ts_ns);
+/* Lines were written: hands over what has become too much. 0, -ENOMEM, or what the output returned. */
+int dft_engine_grown(struct dft_engine *engine, struct dft_proc *proc);
+int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last);
+/* Why a name cannot be shown as that of a file; NULL: it can. */
+const char *dft_name_flaw(const struct dft_name *name);
+
 /* ---- format.c -------------------------------------------------------------------------------- */
 
 /* Strings of a call, resolved. Absent ones are NULL. */
 struct dft_call_names {
 	const struct dft_name *file;  /* by descriptor */
 	const char *path1;            /* by name; points to memory of the caller */
-	size_t path1_len;
+	uint32_t path1_len;
 	const char *text2;
-	size_t text2_len;
+	uint32_t text2_len;
 	const struct dft_name *other;
 	const char *unresolved;  /* why path1 or file is missing */
 	const char *unresolved2;
 	const char *raw1;        /* what the program wrote, when it could not be resolved */
-	size_t raw1_len;
+	uint32_t raw1_len;
 	bool lexical;
 	bool unreachable;        /* outside the process's root */
 };
@@ -117,6 +153,21 @@ void dft_format_opening(struct dft_engine *engine, struct dft_proc *proc, uint64
 void dft_format_image(struct dft_engine *engine, struct dft_proc *proc);
 void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 		     const struct dft_rec_call *rec, const struct dft_call_names *names);
+/* FH or SH of a text, unless the process's trace has it already; its hash. */
+uint64_t dft_format_text(struct dft_engine *engine, struct dft_proc *proc, const char *kind,
+			 const char *text, size_t len);
+/* FH of a name. */
+void dft_format_name(struct dft_engine *engine, struct dft_proc *proc, const struct dft_name *name);
+
+/* ---- end.c ----------------------------------------------------------------------------------- */
+
+/* The name of the event that the calls of a tally are, or what a record of its kind is called. */
+const char *dft_tally_op(const struct dft_tally_key *key);
+/* A row: what has been added to the tally, whose file is known by now, up to `now`. */
+void dft_format_row(struct dft_engine *engine, struct dft_proc *proc,
+		    const struct dft_tally_entry *entry, const struct dft_tally *now);
+/* That calls are aggregated since the engine's `aggregated_ns`. */
+void dft_format_aggregated(struct dft_engine *engine, struct dft_proc *proc);
 void dft_format_end(struct dft_engine *engine, struct dft_proc *proc);
 
 #endif

@@ -6,10 +6,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
-#include "annot.h"
 #include "hash.h"
 #include "syscalls.h"
 #include "version.h"
@@ -23,13 +21,7 @@
 
 #define KERNEL_O_TMPFILE 020000000 /* without O_DIRECTORY, which differs between machines */
 
-static const char *const class_names[] = {
-	[DFT_CLASS_NONE] = "none",     [DFT_CLASS_FILE] = "file",     [DFT_CLASS_DIR] = "dir",
-	[DFT_CLASS_BLOCK] = "block",   [DFT_CLASS_LINK] = "link",     [DFT_CLASS_SOCKET] = "socket",
-	[DFT_CLASS_PIPE] = "pipe",     [DFT_CLASS_TTY] = "tty",	      [DFT_CLASS_CHAR] = "chardev",
-	[DFT_CLASS_ANON] = "anon",     [DFT_CLASS_PSEUDO] = "pseudo", [DFT_CLASS_EXCLUDED] = "excluded",
-};
-#define CLASS_COUNT (sizeof(class_names) / sizeof(class_names[0]))
+#define SEEN_MAX 65536 /* names that are remembered as told */
 
 /*
  * FH, SH or HH: what a hash stands for, once per process and kind, before its first use. The hash is
@@ -43,6 +35,9 @@ static void write_hash(struct dft_engine *engine, struct dft_proc *proc, const c
 
 	if (dft_map_get(&proc->seen, key))
 		return;
+	/* A process that lives long comes to ever more names: those in use are told again, then. */
+	if (proc->seen.len >= SEEN_MAX)
+		dft_map_free(&proc->seen);
 	if (dft_map_put(&proc->seen, key, proc)) {
 		proc->lines.failed = true;
 		return;
@@ -125,13 +120,14 @@ void dft_format_image(struct dft_engine *engine, struct dft_proc *proc)
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static void event_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
-			const char *name, const char *cat, unsigned int type, uint32_t tid,
-			uint64_t ts_ns, uint64_t dur_ns)
+static __always_inline void event_begin(struct dft_json *json, struct dft_engine *engine,
+					struct dft_proc *proc, const char *name,
+					const char *cat, unsigned int type, uint32_t tid,
+					uint64_t ts_ns, uint64_t dur_ns)
 {
 	struct dft_event_head head = {
 		.name = name, .name_len = strlen(name), .cat = cat, .cat_len = strlen(cat),
-		.type = type, .tid = tid,
+		.plain = true, .type = type, .tid = tid,
 		.ts_us = dft_line_us(engine, ts_ns), .dur_us = (dur_ns + 500) / 1000,
 	};
 
@@ -181,6 +177,8 @@ void dft_format_opening(struct dft_engine *engine, struct dft_proc *proc, uint64
 		dft_metadata_write(engine, proc, "thread_name", pid.data, "thread_name");
 	dft_buf_free(&pid);
 	dft_metadata_write(engine, proc, "CM", "time_metric", "US");
+	if (engine->aggregated_ns)
+		dft_format_aggregated(engine, proc);
 	dft_format_image(engine, proc);
 	write_start(engine, proc, ts_ns);
 	proc->opened = true;
@@ -193,18 +191,21 @@ static bool is_restart(int64_t ret)
 	       ret == -ERESTART_RESTARTBLOCK;
 }
 
-static void write_ret(struct dft_json *json, int64_t ret)
+/* The values, fhash, cmd_len, offset_shared, ret, errno, restarted. */
+#define CALL_MEMBERS (DFT_MAX_VALS + 6)
+
+static void write_ret(struct dft_pen *pen, int64_t ret)
 {
 	if (ret >= 0 || ret < -MAX_ERRNO) {
-		dft_json_i64(json, "ret", ret);
+		dft_pen_i64(pen, "ret", ret);
 		return;
 	}
-	dft_json_i64(json, "ret", -1);
+	dft_pen_i64(pen, "ret", -1);
 	if (is_restart(ret)) {
-		dft_json_u64(json, "errno", EINTR);
-		dft_json_u64(json, "restarted", 1);
+		dft_pen_u64(pen, "errno", EINTR);
+		dft_pen_u64(pen, "restarted", 1);
 	} else {
-		dft_json_u64(json, "errno", (uint64_t)-ret);
+		dft_pen_u64(pen, "errno", (uint64_t)-ret);
 	}
 }
 
@@ -215,6 +216,7 @@ struct vals {
 	const struct dft_rec_call *rec;
 	const struct dft_call_names *names;
 	const struct dft_sys *sys;
+	uint64_t fhash, hash2; /* of the file or path1, and of text2 if it is shown as a hash */
 };
 
 static bool val_present(const struct vals *v, unsigned int i)
@@ -231,75 +233,72 @@ static bool vals_creates(const struct vals *v)
 	return false;
 }
 
-static void write_value(struct dft_json *json, const char *key, uint8_t fmt, uint64_t value)
+static void write_value(struct dft_pen *pen, const struct dft_sys_val *val, uint64_t value)
 {
-	switch (fmt) {
+	dft_pen_named(pen, val->name, val->name_len);
+	switch (val->fmt) {
 	case DFT_FMT_INT:
 	case DFT_FMT_STATUS:
-		dft_json_i64(json, key, (int32_t)value);
+		value = (uint64_t)(int32_t)value;
 		break;
 	case DFT_FMT_ID:
-		if ((uint32_t)value == UINT32_MAX) {
-			dft_json_i64(json, key, -1);
-			break;
-		}
-		/* fall through */
+		value = (uint32_t)value == UINT32_MAX ? UINT64_MAX : (uint32_t)value;
+		break;
 	case DFT_FMT_UINT:
 	case DFT_FMT_LO32:
 	case DFT_FMT_MODE:
-		dft_json_u64(json, key, (uint32_t)value);
+		value = (uint32_t)value;
 		break;
 	case DFT_FMT_HI32:
-		dft_json_u64(json, key, value >> 32);
+		value >>= 32;
 		break;
 	case DFT_FMT_LONG:
-		dft_json_i64(json, key, (int64_t)value);
 		break;
 	default:
-		dft_json_u64(json, key, value);
+		dft_pen_u64(pen, NULL, value);
+		return;
 	}
+	dft_pen_i64(pen, NULL, (int64_t)value);
 }
 
 /* Hashes and strings: what does not come as a number in the record. */
-static void write_text_value(struct dft_json *json, const struct vals *v,
+static void write_text_value(struct dft_pen *pen, const struct vals *v,
 			     const struct dft_sys_val *val)
 {
 	const struct dft_call_names *names = v->names;
 
 	switch (val->src) {
 	case DFT_SRC_TEXT1:
-		if (names->path1)
-			dft_json_hash(json, val->name, dft_hash(names->path1, names->path1_len));
-		else if (names->file)
-			dft_json_hash(json, val->name, names->file->fhash);
+		if (names->path1 || names->file)
+			dft_pen_hash(pen, val->name, v->fhash);
 		break;
 	case DFT_SRC_TEXT2:
 		if (!names->text2)
 			break;
 		if (val->fmt == DFT_FMT_STR)
-			dft_json_str(json, val->name, names->text2, names->text2_len);
+			dft_pen_str(pen, val->name, names->text2, names->text2_len);
 		else
-			dft_json_hash(json, val->name, dft_hash(names->text2, names->text2_len));
+			dft_pen_hash(pen, val->name, v->hash2);
 		break;
 	case DFT_SRC_NAME2:
 		if (names->other)
-			dft_json_hash(json, val->name, names->other->fhash);
+			dft_pen_hash(pen, val->name, names->other->fhash);
 		break;
 	case DFT_SRC_CMD:
 		if (v->rec->ret == 0 && v->proc->cmd) {
-			dft_json_hash(json, val->name, dft_hash(v->proc->cmd, v->proc->cmd_len));
+			dft_pen_hash(pen, val->name, dft_hash(v->proc->cmd, v->proc->cmd_len));
 			if (v->proc->cmd_full)
-				dft_json_u64(json, "cmd_len", v->proc->cmd_full);
+				dft_pen_u64(pen, "cmd_len", v->proc->cmd_full);
 		}
 		break;
 	case DFT_SRC_RET:
 		if (v->rec->ret >= 0)
-			dft_json_i64(json, val->name, v->rec->ret);
+			dft_pen_i64(pen, val->name, v->rec->ret);
 		break;
 	}
 }
 
-static void write_values(struct dft_json *json, const struct vals *v)
+static void write_values(struct dft_pen *pen, const struct vals *v)
 {
 	for (unsigned int i = 0; i < DFT_MAX_VALS && v->sys->vals[i].src; i++) {
 		const struct dft_sys_val *val = &v->sys->vals[i];
@@ -307,30 +306,32 @@ static void write_values(struct dft_json *json, const struct vals *v)
 		if (!val->name || val->fmt == DFT_FMT_STATUS)
 			continue;
 		if (val->src >= DFT_SRC_USER || val->src == DFT_SRC_NAME2)
-			write_text_value(json, v, val);
+			write_text_value(pen, v, val);
 		else if (val_present(v, i) && (val->fmt != DFT_FMT_MODE || vals_creates(v)))
-			write_value(json, val->name, val->fmt, v->rec->val[i]);
+			write_value(pen, val, v->rec->val[i]);
 	}
 	if (v->rec->flags & DFT_CALL_OFFSET_SHARED)
-		dft_json_u64(json, "offset_shared", 1);
+		dft_pen_u64(pen, "offset_shared", 1);
 }
 
 /* FH and SH records that the call's line will refer to. */
-static void declare_names(const struct vals *v)
+static void declare_names(struct vals *v)
 {
 	const struct dft_call_names *names = v->names;
 
-	if (names->file)
+	if (names->file) {
+		v->fhash = names->file->fhash;
 		write_name(v->engine, v->proc, names->file);
+	}
 	if (names->path1)
-		write_text_hash(v->engine, v->proc, "FH", names->path1, names->path1_len);
+		v->fhash = write_text_hash(v->engine, v->proc, "FH", names->path1, names->path1_len);
 	if (names->other)
 		write_name(v->engine, v->proc, names->other);
 	for (unsigned int i = 0; names->text2 && i < DFT_MAX_VALS; i++)
 		if (v->sys->vals[i].src == DFT_SRC_TEXT2 && v->sys->vals[i].fmt != DFT_FMT_STR)
-			write_text_hash(v->engine, v->proc,
-					v->sys->vals[i].fmt == DFT_FMT_SH ? "SH" : "FH",
-					names->text2, names->text2_len);
+			v->hash2 = write_text_hash(v->engine, v->proc,
+						   v->sys->vals[i].fmt == DFT_FMT_SH ? "SH" : "FH",
+						   names->text2, names->text2_len);
 }
 
 /* What makes the file known less than usually. */
@@ -365,17 +366,39 @@ static bool gate_is_shut(const struct vals *v, unsigned int i)
 	       (!val_present(v, i - 1) || !(uint32_t)v->rec->val[i - 1]);
 }
 
-static void write_after_ret(struct dft_json *json, const struct vals *v)
+static void write_after_ret(struct dft_pen *pen, const struct vals *v)
 {
 	for (unsigned int i = 0; i < DFT_MAX_VALS && v->sys->vals[i].src; i++)
 		if (v->sys->vals[i].fmt == DFT_FMT_STATUS && val_present(v, i) &&
 		    v->rec->ret >= 0 && !gate_is_shut(v, i))
-			write_value(json, v->sys->vals[i].name, DFT_FMT_STATUS, v->rec->val[i]);
+			write_value(pen, &v->sys->vals[i], v->rec->val[i]);
 }
 
-static bool shows_path1(const struct dft_sys *sys)
+static bool shows_file(const struct vals *v)
 {
-	return sys->vals[0].src != DFT_SRC_TEXT1; /* execve names it as an argument */
+	return (v->names->file || v->names->path1) &&
+	       v->sys->vals[0].src != DFT_SRC_TEXT1; /* execve names it as an argument */
+}
+
+static void write_args(struct dft_json *json, const struct vals *v)
+{
+	const struct dft_call_names *names = v->names;
+	bool via = v->rec->flags & DFT_CALL_VIA;
+	struct dft_pen pen;
+
+	if (!dft_pen_begin(&pen, json, CALL_MEMBERS,
+			   names->text2 ? dft_json_room(names->text2, names->text2_len) : 0))
+		return;
+	if (shows_file(v))
+		dft_pen_hash(&pen, "fhash", v->fhash);
+	if (!via)
+		write_values(&pen, v);
+	write_ret(&pen, v->rec->ret);
+	write_after_ret(&pen, v);
+	dft_pen_end(&pen, json);
+	write_remarks(json, v, via ? v->sys->name : NULL);
+	if (v->engine->cfg->precise)
+		dft_json_u64(json, "dur_ns", v->rec->dur_ns);
 }
 
 void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
@@ -383,7 +406,6 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 {
 	struct vals v = { .engine = engine, .proc = proc, .rec = rec, .names = names,
 			  .sys = dft_sys_find(rec->nr) };
-	bool via = rec->flags & DFT_CALL_VIA;
 	struct dft_json json;
 
 	if (engine->cfg->args)
@@ -391,276 +413,20 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 	engine->events++;
 	event_begin(&json, engine, proc, dft_sys_event_of(v.sys, rec), "POSIX", DFT_LINE_LIBC_IO, rec->tid,
 		    rec->ts_ns, rec->dur_ns);
-	if (!engine->cfg->args) {
-		dft_event_end(&json);
-		return;
-	}
-	if (names->file && shows_path1(v.sys))
-		dft_json_hash(&json, "fhash", names->file->fhash);
-	else if (names->path1 && shows_path1(v.sys))
-		dft_json_hash(&json, "fhash", dft_hash(names->path1, names->path1_len));
-	if (!via)
-		write_values(&json, &v);
-	write_ret(&json, rec->ret);
-	write_after_ret(&json, &v);
-	write_remarks(&json, &v, via ? v.sys->name : NULL);
-	if (engine->cfg->precise)
-		dft_json_u64(&json, "dur_ns", rec->dur_ns);
+	if (engine->cfg->args)
+		write_args(&json, &v);
 	dft_event_end(&json);
 }
 
-/* ---- the end of a process ------------------------------------------------------------------- */
+/* ---- for the end of a process ------------------------------------------------------------------ */
 
-static const char *tally_op(const struct dft_tally_key *key)
+uint64_t dft_format_text(struct dft_engine *engine, struct dft_proc *proc, const char *kind,
+			 const char *text, size_t len)
 {
-	static const char *const records[] = {
-		[DFT_REC_TEXT] = "record_text", [DFT_REC_NAME] = "record_name",
-		[DFT_REC_PROC] = "record_proc", [DFT_REC_FORK] = "record_fork",
-		[DFT_REC_EXEC] = "record_exec", [DFT_REC_EXIT] = "record_exit",
-		[DFT_REC_EVENT] = "record_event", [DFT_REC_PART] = "record_part",
-		[DFT_REC_METADATA] = "record_metadata", [DFT_REC_ENTITY] = "record_entity",
-		[DFT_REC_ENTITY_TYPE] = "record_entity_type",
-		[DFT_REC_RELATION] = "record_relation", [DFT_REC_IMAGE] = "record_image",
-	};
-	const struct dft_sys *sys = dft_sys_find(key->nr & DFT_TALLY_NR);
-
-	if (key->kind == DFT_TALLY_RECORD)
-		return key->nr < sizeof(records) / sizeof(records[0]) && records[key->nr] ?
-			       records[key->nr] :
-			       "record";
-	if (!sys)
-		return NULL;
-	if (key->kind == DFT_TALLY_UNDECODED || !sys->event)
-		return sys->name;
-	return dft_sys_event(sys, key->nr & DFT_TALLY_FLAGGED, key->nr & DFT_TALLY_SELF);
+	return write_text_hash(engine, proc, kind, text, len);
 }
 
-/* Counts by name, in order of first appearance; a process has a few dozen at most. */
-struct counts {
-	struct {
-		const char *name;
-		uint64_t count;
-	} item[DFT_NR_MAX];
-	size_t len;
-};
-
-static void counts_add(struct counts *counts, const char *name, uint64_t count)
+void dft_format_name(struct dft_engine *engine, struct dft_proc *proc, const struct dft_name *name)
 {
-	for (size_t i = 0; i < counts->len; i++) {
-		if (!strcmp(counts->item[i].name, name)) {
-			counts->item[i].count += count;
-			return;
-		}
-	}
-	if (counts->len < DFT_NR_MAX) {
-		counts->item[counts->len].name = name;
-		counts->item[counts->len++].count = count;
-	}
-}
-
-static void counts_write(struct dft_json *json, const char *key, const struct counts *counts)
-{
-	if (!counts->len)
-		return;
-	dft_json_object(json, key);
-	for (size_t i = 0; i < counts->len; i++)
-		dft_json_u64(json, counts->item[i].name, counts->item[i].count);
-	dft_json_object_end(json);
-}
-
-static void write_lost(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc)
-{
-	struct counts counts = { .len = 0 };
-
-	for (size_t i = 0; i < proc->ntallies; i++) {
-		const struct dft_tally_entry *e = &proc->tallies[i];
-
-		if (e->key.kind != DFT_TALLY_LOST && e->key.kind != DFT_TALLY_RECORD)
-			continue;
-		counts_add(&counts, tally_op(&e->key) ? tally_op(&e->key) : "unknown",
-			   e->value.calls);
-		engine->lost += e->value.calls;
-	}
-	if (engine->uncounted && !engine->uncounted_told) {
-		/* Once in the trace, so that sums over all files are right. */
-		counts_add(&counts, "uncounted_of_all_processes", engine->uncounted);
-		engine->uncounted_told = true;
-	}
-	counts_write(json, "lost", &counts);
-}
-
-/* Left out by name: counted by the decoder, which knows the names. */
-static void excluded_counts(struct counts *counts, const struct dft_proc *proc)
-{
-	for (size_t i = 0; i < proc->nexcluded; i++)
-		counts_add(counts, proc->excluded[i].event, proc->excluded[i].calls);
-}
-
-static void write_filtered(struct dft_json *json, const struct dft_proc *proc)
-{
-	struct counts *counts = calloc(CLASS_COUNT, sizeof(*counts));
-	bool any = false;
-
-	if (!counts) {
-		json->buf->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < proc->ntallies; i++) {
-		const struct dft_tally_entry *e = &proc->tallies[i];
-
-		if (e->key.kind == DFT_TALLY_FILTERED && e->key.cls < CLASS_COUNT &&
-		    tally_op(&e->key))
-			counts_add(&counts[e->key.cls], tally_op(&e->key), e->value.calls);
-	}
-	excluded_counts(&counts[DFT_CLASS_EXCLUDED], proc);
-	for (size_t cls = 0; cls < CLASS_COUNT; cls++)
-		any = any || counts[cls].len;
-	if (any) {
-		dft_json_object(json, "filtered");
-		for (size_t cls = 0; cls < CLASS_COUNT; cls++)
-			counts_write(json, class_names[cls], &counts[cls]);
-		dft_json_object_end(json);
-	}
-	free(counts);
-}
-
-/* Calls that are counted by name or number and not decoded. */
-static void write_not_decoded(struct dft_json *json, const struct dft_proc *proc)
-{
-	struct counts undecoded = { .len = 0 };
-	uint64_t unknown = 0, compat = 0;
-
-	for (size_t i = 0; i < proc->ntallies; i++) {
-		const struct dft_tally_entry *e = &proc->tallies[i];
-
-		if (e->key.kind == DFT_TALLY_UNDECODED && tally_op(&e->key))
-			counts_add(&undecoded, tally_op(&e->key), e->value.calls);
-		else if (e->key.kind == DFT_TALLY_UNKNOWN)
-			unknown += e->value.calls;
-		else if (e->key.kind == DFT_TALLY_COMPAT)
-			compat += e->value.calls;
-	}
-	counts_write(json, "undecoded", &undecoded);
-	if (unknown)
-		dft_json_u64(json, "unknown", unknown);
-	if (compat)
-		dft_json_u64(json, "compat", compat);
-}
-
-/* Pipes are not traced call by call, yet what went through each is known. */
-static void write_pipes(struct dft_engine *engine, struct dft_proc *proc)
-{
-	for (size_t i = 0; i < proc->ntallies; i++) {
-		const struct dft_tally_entry *e = &proc->tallies[i];
-		const struct dft_sys *sys = dft_sys_find(e->key.nr & DFT_TALLY_NR);
-		struct dft_buf name = DFT_BUF_INIT;
-		struct dft_json json;
-		uint64_t hash;
-
-		if (e->key.kind != DFT_TALLY_FILTERED || e->key.cls != DFT_CLASS_PIPE || !sys ||
-		    sys->desc.ret != DFT_RET_BYTES)
-			continue;
-		DFT_BUF_LIT(&name, "pipe:[");
-		dft_buf_u64(&name, e->key.ino);
-		dft_buf_putc(&name, ']');
-		if (name.failed) {
-			proc->lines.failed = true;
-			return;
-		}
-		hash = write_text_hash(engine, proc, "FH", name.data, name.len);
-		dft_buf_free(&name);
-		dft_line_begin(&json, proc);
-		dft_json_cstr(&json, "name", sys->event);
-		dft_json_cstr(&json, "cat", "POSIX");
-		dft_json_u64(&json, "type", DFT_LINE_LIBC_IO);
-		dft_json_u64(&json, "ts", dft_line_us(engine, e->value.first_ns));
-		dft_json_u64(&json, "ph", DFT_PH_AGGREGATED);
-		dft_json_u64(&json, "pid", proc->pid);
-		dft_json_u64(&json, "tid", proc->pid);
-		dft_json_object(&json, "args");
-		dft_json_hash(&json, "hhash", engine->hhash);
-		dft_json_hash(&json, "fhash", hash);
-		dft_json_u64(&json, "dft_cnt", e->value.calls);
-		dft_json_u64(&json, "dur_sum", (e->value.dur_ns + 500) / 1000);
-		dft_json_u64(&json, "ret_sum", e->value.bytes);
-		dft_json_u64(&json, "errors", e->value.errors);
-		dft_event_end(&json);
-	}
-}
-
-static void write_prefixes(struct dft_json *json, const char *key, const struct dft_strv *list)
-{
-	if (!list->n)
-		return;
-	dft_json_array(json, key);
-	for (size_t i = 0; i < list->n; i++)
-		dft_json_cstr(json, NULL, list->v[i]);
-	dft_json_array_end(json);
-}
-
-/* The keys of the format that mean something here, in its order, then our own. */
-static void write_cfg(struct dft_json *json, const struct dft_config *cfg)
-{
-	dft_json_object(json, "cfg");
-	dft_json_u64(json, "enable", 1);
-	dft_json_u64(json, "metadata", cfg->args);
-	dft_json_u64(json, "core_affinity", 0);
-	dft_json_cstr(json, "time_metric", "US");
-	dft_json_u64(json, "io", 1);
-	dft_json_u64(json, "posix", 1);
-	dft_json_u64(json, "stdio", 0);
-	dft_json_u64(json, "compression", 1);
-	dft_json_u64(json, "trace_all_files", cfg->all_files);
-	dft_json_u64(json, "tids", 1);
-	dft_json_u64(json, "bind_signals", 0);
-	dft_json_u64(json, "aggregation_enable", 0);
-	dft_json_u64(json, "all", cfg->all);
-	dft_json_u64(json, "follow", cfg->follow);
-	dft_json_u64(json, "precise", cfg->precise);
-	dft_json_u64(json, "ring", cfg->ring_sz);
-	write_prefixes(json, "include", &cfg->include);
-	write_prefixes(json, "exclude", &cfg->exclude);
-	dft_json_object_end(json);
-}
-
-static void write_build(struct dft_json *json)
-{
-	static const char *const keys[] = { "mpi", "hdf5", "hip", "cuda", "finstrument", "variorum" };
-
-	dft_json_object(json, "build");
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		dft_json_u64(json, keys[i], 0);
-	dft_json_object_end(json);
-}
-
-static void write_exit(struct dft_json *json, const struct dft_proc *proc)
-{
-	dft_json_object(json, "exit");
-	if (!proc->has_status)
-		dft_json_u64(json, "unknown", 1); /* still running, or its end was not seen */
-	else if (WIFSIGNALED(proc->status))
-		dft_json_u64(json, "signal", (uint64_t)WTERMSIG(proc->status));
-	else
-		dft_json_u64(json, "code", (uint64_t)WEXITSTATUS(proc->status));
-	dft_json_object_end(json);
-}
-
-void dft_format_end(struct dft_engine *engine, struct dft_proc *proc)
-{
-	uint64_t events;
-	struct dft_json json;
-
-	write_pipes(engine, proc);
-	events = proc->next_id;
-	event_begin(&json, engine, proc, "end", "dftracer", DFT_LINE_DFTRACER, proc->pid, proc->end_ns, 0);
-	dft_json_u64(&json, "num_events", events);
-	write_cfg(&json, engine->cfg);
-	write_build(&json);
-	dft_annot_write_layers(&json, proc);
-	write_lost(&json, engine, proc);
-	write_filtered(&json, proc);
-	write_not_decoded(&json, proc);
-	dft_annot_write_counts(&json, proc);
-	write_exit(&json, proc);
-	dft_event_end(&json);
+	write_name(engine, proc, name);
 }

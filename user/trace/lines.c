@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lines.h"
 
+
 uint64_t dft_line_us(const struct dft_engine *engine, uint64_t mono_ns)
 {
 	return (mono_ns + (uint64_t)engine->clock_offset_ns) / 1000;
@@ -50,25 +51,14 @@ void dft_metadata_write(struct dft_engine *engine, struct dft_proc *proc, const 
 	dft_metadata_end(&json);
 }
 
-void dft_event_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
-		     const struct dft_event_head *head)
-{
-	dft_line_begin(json, proc);
-	dft_json_u64(json, "id", ++proc->next_id);
-	dft_json_str(json, "name", head->name, head->name_len);
-	dft_json_str(json, "cat", head->cat, head->cat_len);
-	dft_json_u64(json, "type", head->type);
-	dft_json_u64(json, "pid", proc->pid);
-	dft_json_u64(json, "tid", head->tid);
-	dft_json_u64(json, "ts", head->ts_us);
-	dft_json_u64(json, "dur", head->dur_us);
-	dft_json_u64(json, "ph", DFT_PH_COMPLETE);
-	dft_json_object(json, "args");
-	dft_json_hash(json, "hhash", engine->hhash);
-}
-
 void dft_event_end(struct dft_json *json)
 {
-	dft_json_object_end(json);
-	dft_line_end(json);
+	struct dft_pen pen;
+
+	if (!dft_pen_begin(&pen, json, 1, 0))
+		return;
+	dft_pen_object_end(&pen);
+	dft_pen_object_end(&pen);
+	*pen.at++ = '\n';
+	dft_pen_end(&pen, json);
 }

@@ -32,6 +32,7 @@ int dft_procs_retire(struct dft_procs *procs, struct dft_proc *proc)
 	if (err)
 		return err;
 	proc->ended = true;
+	proc->unsettled = false;
 	if (dft_map_get(&procs->live, proc->pid) == proc)
 		dft_map_remove(&procs->live, proc->pid);
 	return 0;
@@ -51,7 +52,21 @@ int dft_procs_retire_all(struct dft_procs *procs, uint64_t now_ns)
 		proc->end_ns = now_ns;
 	}
 	dft_map_free(&procs->live);
+	at = 0;
+	while ((slot = dft_map_next(&procs->dying, &at)))
+		((struct dft_proc *)slot->value)->unsettled = false;
 	return 0;
+}
+
+static struct dft_proc *new_proc(uint32_t pid, uint64_t start_ns)
+{
+	struct dft_proc *proc = calloc(1, sizeof(*proc));
+
+	if (proc) {
+		proc->pid = pid;
+		proc->start_ns = start_ns;
+	}
+	return proc;
 }
 
 struct dft_proc *dft_procs_add(struct dft_procs *procs, uint32_t pid, uint64_t start_ns)
@@ -61,15 +76,24 @@ struct dft_proc *dft_procs_add(struct dft_procs *procs, uint32_t pid, uint64_t s
 
 	if (old && dft_procs_retire(procs, old))
 		return NULL;
-	proc = calloc(1, sizeof(*proc));
-	if (!proc)
-		return NULL;
-	proc->pid = pid;
-	proc->start_ns = start_ns;
-	if (dft_map_put(&procs->live, pid, proc)) {
+	proc = new_proc(pid, start_ns);
+	if (proc && dft_map_put(&procs->live, pid, proc)) {
 		free(proc);
 		return NULL;
 	}
+	return proc;
+}
+
+struct dft_proc *dft_procs_orphan(struct dft_procs *procs, uint32_t pid, uint64_t start_ns)
+{
+	struct dft_proc *proc = new_proc(pid, start_ns);
+
+	if (proc && put_dying(procs, proc)) {
+		free(proc);
+		return NULL;
+	}
+	if (proc)
+		proc->ended = true;
 	return proc;
 }
 
@@ -126,6 +150,62 @@ int dft_proc_keep_text(struct dft_proc *proc, const struct dft_rec_text *rec)
 	return 0;
 }
 
+int dft_proc_count_excluded(struct dft_proc *proc, const char *event, uint64_t calls)
+{
+	struct dft_event_count *more;
+
+	for (size_t i = 0; i < proc->nexcluded; i++) {
+		if (!strcmp(proc->excluded[i].event, event)) {
+			proc->excluded[i].calls += calls;
+			return 0;
+		}
+	}
+	more = realloc(proc->excluded, (proc->nexcluded + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	proc->excluded = more;
+	more[proc->nexcluded].event = event;
+	more[proc->nexcluded++].calls = calls;
+	return 0;
+}
+
+/* All but the process, which is the same for all. */
+static uint64_t tally_hash(const struct dft_tally_key *key)
+{
+	uint64_t what = (uint64_t)key->nr << 16 | (uint64_t)key->kind << 8 | key->cls;
+
+	return key->id ^ what * 0xd6e8feb86659fd93ull;
+}
+
+static bool same_tally(const struct dft_tally_key *a, const struct dft_tally_key *b)
+{
+	return a->id == b->id && a->nr == b->nr && a->kind == b->kind && a->cls == b->cls;
+}
+
+struct dft_tally_entry *dft_proc_tally(struct dft_proc *proc, const struct dft_tally_key *key)
+{
+	struct dft_tallies *t = &proc->tallies;
+	uint64_t hash = tally_hash(key);
+	struct dft_tally_entry *more;
+	uintptr_t i;
+
+	/* Two keys of one hash: the second is found at the next free one. */
+	while ((i = (uintptr_t)dft_map_get(&t->at, hash)) && !same_tally(&t->v[i - 1].key, key))
+		hash++;
+	if (i)
+		return &t->v[i - 1];
+	if ((t->n & (t->n - 1)) == 0) {
+		more = realloc(t->v, (t->n ? t->n * 2 : 1) * sizeof(*more));
+		if (!more)
+			return NULL;
+		t->v = more;
+	}
+	if (dft_map_put(&t->at, hash, (void *)(uintptr_t)(t->n + 1)))
+		return NULL;
+	t->v[t->n] = (struct dft_tally_entry){ .key = *key };
+	return &t->v[t->n++];
+}
+
 void dft_proc_free(struct dft_proc *proc)
 {
 	if (!proc)
@@ -140,7 +220,8 @@ void dft_proc_free(struct dft_proc *proc)
 	free(proc->cmd);
 	free(proc->cwd);
 	free(proc->excluded);
-	free(proc->tallies);
+	free(proc->tallies.v);
+	dft_map_free(&proc->tallies.at);
 	dft_buf_free(&proc->lines);
 	dft_map_free(&proc->seen);
 	dft_annots_free(&proc->annots);

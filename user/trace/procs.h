@@ -21,9 +21,28 @@ struct dft_text {
 	char bytes[];
 };
 
+/* What is known of the file of a tally. */
+enum dft_tally_file {
+	DFT_TALLY_FILE_UNKNOWN = 0, /* not looked for yet, or it has none */
+	DFT_TALLY_FILE_AWAITED,     /* its name has not come: it may be in the ring still */
+	DFT_TALLY_FILE_NAMED,
+	DFT_TALLY_FILE_NAMELESS,
+	DFT_TALLY_FILE_EXCLUDED,    /* by --include/--exclude */
+};
+
 struct dft_tally_entry {
 	struct dft_tally_key key;
-	struct dft_tally value;
+	struct dft_tally value; /* of calls: what rows have told so far */
+	uint64_t fhash;         /* of NAMED: the name itself may have been forgotten since */
+	const char *why;        /* of NAMELESS; static */
+	enum dft_tally_file file;
+};
+
+/* Tallies of a process, in the order in which they were first seen. */
+struct dft_tallies {
+	struct dft_tally_entry *v;
+	size_t n;
+	struct dft_map at; /* by a hash of the key: index in `v`, + 1 */
 };
 
 struct dft_event_count {
@@ -43,17 +62,19 @@ struct dft_proc {
 	size_t cwd_len;
 	bool opened;          /* opening records are written */
 	bool ended;           /* an EXIT record came, or the sweep found it gone */
+	bool unsettled;       /* threads of it may still be about to hand in their last calls */
+	bool ending;          /* its tallies are final: written at the end of the look under way */
 	bool has_status;
 	int status;           /* as wait(2) */
 	uint64_t end_ns;
 	uint64_t next_id;     /* of the last event written */
 	struct dft_buf lines; /* not handed to the sink yet */
+	size_t buffered;      /* their size as the engine has last counted it */
 	struct dft_map seen;  /* FH and SH already written; values are not used */
 	struct dft_text *texts;
 	struct dft_event_count *excluded; /* calls on names left out by --include/--exclude */
 	size_t nexcluded;
-	struct dft_tally_entry *tallies;
-	size_t ntallies;
+	struct dft_tallies tallies;
 	struct dft_annots annots;
 	void *sink;           /* of the output layer */
 };
@@ -67,12 +88,18 @@ uint64_t dft_procs_key(uint32_t pid, uint64_t start_ns);
 struct dft_proc *dft_procs_get(const struct dft_procs *procs, uint32_t pid);
 /* A new process under `pid`; one that was there is moved to the dying. NULL: no memory. */
 struct dft_proc *dft_procs_add(struct dft_procs *procs, uint32_t pid, uint64_t start_ns);
+/* One that has ended, whoever lives under its pid now. NULL: no memory. */
+struct dft_proc *dft_procs_orphan(struct dft_procs *procs, uint32_t pid, uint64_t start_ns);
 /* The process has ended: from live to dying. 0 or -ENOMEM. */
 int dft_procs_retire(struct dft_procs *procs, struct dft_proc *proc);
-/* All that live, as of CLOCK_MONOTONIC `now_ns`. 0 or -ENOMEM. */
+/* All that live, as of CLOCK_MONOTONIC `now_ns`; no record will come any more. 0 or -ENOMEM. */
 int dft_procs_retire_all(struct dft_procs *procs, uint64_t now_ns);
 /* Copies `text` for the process; a copy of NULL is NULL. 0 or -ENOMEM. */
 int dft_proc_set(char **field, size_t *field_len, const char *text, size_t len);
+/* Counts calls left out by --include/--exclude. `event` is static. 0 or -ENOMEM. */
+int dft_proc_count_excluded(struct dft_proc *proc, const char *event, uint64_t calls);
+/* The process's tally of that key, made if need be. NULL: no memory. Valid until the next one is made. */
+struct dft_tally_entry *dft_proc_tally(struct dft_proc *proc, const struct dft_tally_key *key);
 /* Keeps a text until its call comes; replaces one that never got a call. 0 or -ENOMEM. */
 int dft_proc_keep_text(struct dft_proc *proc, const struct dft_rec_text *rec);
 /* Takes out the text of a thread's call, or NULL. The caller frees it. */

@@ -22,14 +22,15 @@
 #include "listen.h"
 #include "log.h"
 #include "probe.h"
+#include "pump.h"
+#include "retire.h"
 #include "sink.h"
 #include "target.h"
 #include "tracer.h"
 
-#define TICK_NS	    5000000   /* look at the ring */
-#define REAP_TICKS  20        /* write the ends of processes that have gone */
-#define FLUSH_TICKS 200       /* everything so far goes to the files */
-#define READ_BUDGET 65536     /* records between two looks at signals and timers */
+#define TICK_NS	     5000000
+#define AGAIN_TICKS  20  /* annotations that could not be listened to */
+#define SECOND_TICKS 200
 
 enum { SOURCE_TICK = 1, SOURCE_SIGNAL, SOURCE_CHILD, SOURCE_DURATION, SOURCE_RING, SOURCE_FILES };
 
@@ -41,6 +42,8 @@ struct session {
 	struct dft_listen listen;
 	struct dft_sink *sink;
 	struct dft_engine engine;
+	struct dft_pump pump;
+	struct dft_retire retire;
 	int epoll_fd, tick_fd, signal_fd, duration_fd;
 	uint64_t ticks;
 	int child_status;
@@ -50,7 +53,6 @@ struct session {
 	bool said_waiting;
 	int signals[NSIG];
 	int fatal_signal; /* the tracer ends as if by it */
-	int error;        /* tracing had to stop: -errno */
 };
 
 /* ---- callbacks of the engine ---------------------------------------------------------------- */
@@ -144,48 +146,9 @@ static int on_record(void *ctx, const void *data, size_t size)
 	return dft_engine_record(&s->engine, data, size);
 }
 
-static bool is_loss(const struct dft_tally_key *key)
-{
-	return key->kind == DFT_TALLY_LOST || key->kind == DFT_TALLY_RECORD;
-}
-
-static int on_tally(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value)
-{
-	struct session *s = ctx;
-	bool known = dft_engine_dying(&s->engine, key->pid, key->start_ns);
-	int err = 0;
-
-	/* At the end everybody is dying: this one's birth and end were lost. */
-	if (!known && !s->tracing) {
-		err = dft_engine_orphan(&s->engine, key->pid, key->start_ns, dft_clock_mono_ns());
-		known = !err;
-	}
-	if (!err)
-		err = dft_engine_tally(&s->engine, key, value);
-	return err ? err : known;
-}
-
 static void fail(struct session *s, int err)
 {
-	if (err && !s->error) {
-		s->error = err;
-		dft_error("tracing stops: %s (what was captured is written)", strerror(-err));
-	}
-}
-
-/* Reads until the ring is empty or, with `bounded`, for a while. True when it is empty. */
-static bool read_ring(struct session *s, bool bounded)
-{
-	int n;
-
-	do {
-		n = dft_tracer_read(s->tracer, READ_BUDGET);
-		if (n < 0) {
-			fail(s, n);
-			return true;
-		}
-	} while (n == READ_BUDGET && !bounded);
-	return n < READ_BUDGET;
+	dft_pump_fail(&s->pump, err);
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -316,9 +279,9 @@ static int check_targets(struct session *s)
 {
 	if (!s->cfg->npids)
 		return 0;
-	read_ring(s, false);
-	if (s->error)
-		return s->error;
+	dft_pump_catch_up(&s->pump);
+	if (s->pump.error)
+		return s->pump.error;
 	for (size_t i = 0; i < s->cfg->npids; i++) {
 		uint32_t pid = (uint32_t)s->cfg->pids[i];
 
@@ -380,6 +343,8 @@ static int start(struct session *s)
 	s->tracer = dft_tracer_new(s->cfg, on_record, s);
 	if (!s->tracer)
 		return -EIO;
+	dft_pump_init(&s->pump, s->cfg, s->tracer, &s->engine, s->sink);
+	dft_retire_init(&s->retire, s->tracer, &s->engine.names);
 	err = listen_before(s);
 	if (!err)
 		err = add_targets(s);
@@ -403,52 +368,6 @@ static int start(struct session *s)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static bool is_dying(void *ctx, uint32_t pid, uint64_t start_ns)
-{
-	struct session *s = ctx;
-
-	return dft_engine_dying(&s->engine, pid, start_ns);
-}
-
-/*
- * Ends of processes. Their tallies are complete: the EXIT record, which was read, came after the
- * last of them.
- */
-static void reap(struct session *s)
-{
-	int err = 0;
-
-	if (s->engine.procs.dying.len)
-		err = dft_tracer_tallies(s->tracer, on_tally, s);
-	if (!err && dft_engine_dying_declared(&s->engine))
-		err = dft_tracer_forget_declared(s->tracer, is_dying, s);
-	if (!err)
-		err = dft_engine_reap(&s->engine);
-	fail(s, err);
-}
-
-/* Processes whose EXIT record was lost would be waited for for ever. */
-static void sweep(struct session *s)
-{
-	struct dft_map_slot *slot;
-	uint32_t gone[64];
-	size_t at = 0, n = 0;
-
-	while (n < 64 && (slot = dft_map_next(&s->engine.procs.live, &at))) {
-		const struct dft_proc *proc = slot->value;
-
-		if (dft_target_is_gone(proc->pid, proc->start_ns))
-			gone[n++] = proc->pid;
-	}
-	if (!n)
-		return;
-	/* Their records may be in the ring still: those come first. */
-	if (!read_ring(s, true))
-		return;
-	for (size_t i = 0; i < n; i++)
-		fail(s, dft_engine_gone(&s->engine, gone[i], dft_clock_mono_ns()));
-}
-
 static void human(char *text, size_t cap, uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -462,31 +381,20 @@ static void human(char *text, size_t cap, uint64_t bytes)
 	snprintf(text, cap, i ? "%.1f %s" : "%.0f %s", value, units[i]);
 }
 
-/* Sums what is lost of the living; the ends of the others have been counted already. */
-static int add_lost(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value)
-{
-	uint64_t *lost = ctx;
-
-	if (is_loss(key))
-		*lost += value->calls;
-	return 0;
-}
-
 static void live_line(struct session *s, bool last)
 {
-	uint64_t lost = s->engine.lost;
+	const struct dft_engine *engine = &s->engine;
 	char bytes[32], line[160];
 	int n;
 
 	if (s->cfg->quiet || !isatty(STDERR_FILENO) || tcgetpgrp(STDERR_FILENO) != getpgrp())
 		return; /* the terminal is somebody else's now */
-	if (!last)
-		fail(s, dft_tracer_tallies(s->tracer, add_lost, &lost));
 	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
 	n = last ? snprintf(line, sizeof(line), "\r\033[K") :
 		   snprintf(line, sizeof(line),
-			    "\r\033[K%" PRIu64 " events, %zu processes, %s written, %" PRIu64 " lost",
-			    s->engine.events, s->engine.procs.live.len, bytes, lost);
+			    "\r\033[K%" PRIu64 " events, %zu processes, %s written, %" PRIu64
+			    " aggregated, %" PRIu64 " lost", engine->events, engine->procs.live.len,
+			    bytes, engine->aggregated + engine->chosen, engine->lost);
 	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
 		dft_verbose("live line: %s", strerror(errno));
 }
@@ -498,12 +406,9 @@ static void finish_tracing(struct session *s)
 		return;
 	s->tracing = false;
 	s->engine.uncounted = dft_tracer_missed(s->tracer);
-	dft_tracer_detach(s->tracer);
+	dft_tracer_detach_calls(s->tracer);
 	dft_listen_stop(&s->listen);
-	read_ring(s, false);
-	s->engine.uncounted += dft_tracer_uncounted(s->tracer);
-	fail(s, dft_engine_retire_all(&s->engine, dft_clock_mono_ns()));
-	reap(s);
+	dft_pump_finish(&s->pump);
 	live_line(s, true);
 }
 
@@ -523,33 +428,39 @@ static bool nobody_left(struct session *s)
 	return alive == 0;
 }
 
+/* Names of files that nothing refers to any more. */
+static void retire_names(struct session *s)
+{
+	int ready = dft_retire_step(&s->retire, dft_clock_mono_ns());
+
+	if (ready > 0)
+		ready = dft_pump_note_names(&s->pump) ? dft_retire_finish(&s->retire) : 0;
+	fail(s, ready);
+}
+
 static void on_tick(struct session *s)
 {
 	uint64_t expired;
-	bool empty;
 
 	if (read(s->tick_fd, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
 		fail(s, -errno);
 	s->ticks++;
 	if (!s->tracing)
 		return;
-	empty = read_ring(s, true);
+	dft_pump_turn(&s->pump);
 	fail(s, dft_tracer_catch_up(s->tracer));
-	if (!s->error && empty && nobody_left(s)) {
+	if (!s->pump.error)
+		retire_names(s);
+	if (!s->pump.error && s->pump.empty && nobody_left(s)) {
 		finish_tracing(s);
 		s->quit = true;
 		return;
 	}
-	if (s->ticks % REAP_TICKS == 0)
+	if (s->ticks % AGAIN_TICKS == 0)
 		fail(s, dft_listen_again(&s->listen));
-	if (s->ticks % REAP_TICKS == 0 || s->engine.procs.dying.len > 256)
-		reap(s);
-	if (s->ticks % FLUSH_TICKS == 0) {
-		fail(s, dft_engine_flush(&s->engine));
-		sweep(s);
+	if (s->ticks % SECOND_TICKS == 0)
 		live_line(s, false);
-	}
-	if (s->error)
+	if (s->pump.error)
 		finish_tracing(s);
 }
 
@@ -620,7 +531,7 @@ static void on_duration(struct session *s)
 static void say_waiting(struct session *s)
 {
 	if (!s->child_done || s->said_waiting || !s->tracing || !s->engine.procs.live.len ||
-	    s->ticks % FLUSH_TICKS)
+	    s->ticks % SECOND_TICKS)
 		return;
 	s->said_waiting = true;
 	dft_info("CMD has ended; tracing goes on for %zu other %s (^C stops)",
@@ -655,7 +566,7 @@ static void run(struct session *s)
 				break;
 			case SOURCE_RING:
 				if (s->tracing)
-					read_ring(s, true);
+					dft_pump_turn(&s->pump);
 				break;
 			case SOURCE_FILES:
 				dft_listen_on_files(&s->listen);
@@ -663,7 +574,7 @@ static void run(struct session *s)
 			}
 		}
 		say_waiting(s);
-		if (s->error && !s->tracing && (!s->child || s->child_done))
+		if (s->pump.error && !s->tracing && (!s->child || s->child_done))
 			s->quit = true;
 	}
 }
@@ -672,27 +583,37 @@ static void run(struct session *s)
 
 static void summary(struct session *s)
 {
-	uint64_t lost = s->engine.lost + s->engine.uncounted;
+	const struct dft_engine *engine = &s->engine;
+	uint64_t lost = engine->lost + engine->uncounted;
+	uint64_t aggregated = engine->aggregated + engine->chosen;
 	char bytes[32];
 
 	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
-	dft_info("%" PRIu64 " events of %" PRIu64 " %s in %s (%s), %" PRIu64 " lost", s->engine.events,
-		 s->engine.processes, s->engine.processes == 1 ? "process" : "processes",
-		 s->cfg->out_dir, bytes, lost);
-	if (!s->engine.events)
+	dft_info("%" PRIu64 " events of %" PRIu64 " %s in %s (%s), %" PRIu64 " aggregated, %" PRIu64
+		 " lost", engine->events, engine->processes,
+		 engine->processes == 1 ? "process" : "processes", s->cfg->out_dir, bytes, aggregated,
+		 lost);
+	if (!engine->events && !aggregated)
 		dft_warn("nothing was captured: no traced process made a call that is an event%s",
-			 s->cfg->include.n ? " (see --include)" : "");
+			 s->cfg->include.n || s->cfg->only.n || s->cfg->min_dur_ns ?
+				 " (see --include, --only and --min-dur)" : "");
+	if (engine->aggregated)
+		dft_warn("%" PRIu64 " calls came too fast to be recorded one by one and are in the trace "
+			 "as sums (a larger --ring keeps more of them; the totals are complete)",
+			 engine->aggregated);
 	if (lost)
 		dft_warn("%" PRIu64 " records were lost: the trace is incomplete (a larger --ring helps; "
 			 "the counts are in each file's end record)", lost);
-	if (s->engine.bad_records)
+	if (engine->bad_records)
 		dft_warn("%" PRIu64 " records could not be understood (kernel side and program differ?)",
-			 s->engine.bad_records);
+			 engine->bad_records);
 }
 
 static void cleanup(struct session *s)
 {
 	dft_listen_stop(&s->listen);
+	dft_pump_free(&s->pump);
+	dft_retire_stop(&s->retire);
 	dft_tracer_free(s->tracer);
 	dft_engine_free(&s->engine);
 	dft_sink_free(s->sink);
@@ -728,7 +649,7 @@ int dft_session_run(const struct dft_config *cfg)
 		}
 	}
 	run(&s);
-	output_failed = dft_sink_finish(s.sink) || s.error;
+	output_failed = dft_sink_finish(s.sink) || s.pump.error;
 	summary(&s);
 	status = s.child_status;
 	bool pass_on = s.child && s.child_done && !(output_failed && status == 0);

@@ -9,29 +9,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "log.h"
 #include "probe.h"
+#include "syscalls.h"
 #include "uprobes.h"
+#include "walk.h"
 
 #include "dftrace.skel.h"
 
 #define MAX_LINKS   8
-#define WALK_BATCH 512
 #define DISARM_THREADS 32
-/* Empty the kernel's map of names when this many have been sent since, well before it is full. */
-#define NAMES_HIGH  98304
-/* The same for the maps of examined files and of declarations. */
+/* Empty the map of examined files when this many have been put in, well before it is full. */
 #define IMAGES_HIGH   49152
+/* The same for declarations. */
 #define DECLARED_HIGH 196608
 
 struct dft_tracer {
 	struct dftrace_bpf *skel;
 	struct ring_buffer *ring;
+	const unsigned long *ring_pos; /* the two pages before its data */
+	int barrier_fd;             /* a map of maps, see dft_tracer_settle(); or -1 */
+	struct dft_walk tallies[2]; /* totals, details */
 	struct bpf_link *links[MAX_LINKS];
-	size_t nlinks;
+	size_t nlinks, nbirths; /* those of births and deaths come first */
 	dft_record_fn fn;
 	void *ctx;
 	unsigned int left;      /* of the budget */
@@ -75,6 +78,29 @@ static int on_record(void *ctx, void *data, size_t size)
 	return --tracer->left ? 0 : -EAGAIN;
 }
 
+static bool is_in(const struct dft_strv *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (!strcmp(list->v[i], name))
+			return true;
+	return false;
+}
+
+/* Forms of a call, as bits, whose event is not in the list. */
+static uint8_t forms_to_drop(const struct dft_strv *only, unsigned int nr)
+{
+	const struct dft_sys *sys = dft_sys_find(nr);
+	uint8_t drop = 0;
+
+	for (int form = 0; sys && sys->event && form < 4; form++) {
+		bool self = form & 1, flagged = form & 2;
+
+		if (!is_in(only, dft_sys_event(sys, flagged, self)))
+			drop |= (uint8_t)(1u << dft_desc_form(self, flagged));
+	}
+	return drop;
+}
+
 static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config *cfg)
 {
 	knobs->dft_knob_all = cfg->all;
@@ -82,6 +108,16 @@ static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config
 	knobs->dft_knob_all_files = cfg->all_files;
 	knobs->dft_knob_verdicts = cfg->include.n || cfg->exclude.n;
 	knobs->dft_knob_self = (uint32_t)getpid();
+	knobs->dft_knob_call_room = cfg->ring_sz - cfg->ring_sz / 8;
+	knobs->dft_knob_only = cfg->only.n;
+	knobs->dft_knob_min_dur = cfg->min_dur_ns;
+	knobs->dft_knob_flush = cfg->flush_ns;
+	for (unsigned int nr = 0; nr < DFT_NR_MAX; nr++) {
+		struct dft_desc *desc = (struct dft_desc *)&knobs->dft_descs[nr];
+
+		desc->simple = (uint8_t)dft_desc_is_simple(desc);
+		desc->drop = cfg->only.n ? forms_to_drop(&cfg->only, nr) : 0;
+	}
 }
 
 /* What is loaded, the best first. */
@@ -103,6 +139,7 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
 		return -errno;
 	tracer->skel = skel;
 	set_knobs(skel->rodata, cfg);
+	skel->bss->dft_aggregate = cfg->aggregate_ns != 0;
 	skel->rodata->dft_knob_no_loop = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	tracer->enter = variant->cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
 	tracer->exit = variant->cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
@@ -136,6 +173,28 @@ static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg, siz
 	return err;
 }
 
+/* Where its reader and its writers are: the first words of the two pages before its data. */
+static int map_positions(struct dft_tracer *tracer)
+{
+	void *pages = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+			   bpf_map__fd(tracer->skel->maps.ring), 0);
+
+	if (pages == MAP_FAILED)
+		return -errno;
+	tracer->ring_pos = pages;
+	return 0;
+}
+
+static int make_barrier(struct dft_tracer *tracer)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts,
+		    .inner_map_fd = (__u32)bpf_map__fd(tracer->skel->maps.images));
+
+	tracer->barrier_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "dft_barrier",
+					    sizeof(uint32_t), sizeof(uint32_t), 1, &opts);
+	return tracer->barrier_fd < 0 ? -errno : 0;
+}
+
 struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx)
 {
 	struct dft_tracer *tracer = calloc(1, sizeof(*tracer));
@@ -147,6 +206,7 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	}
 	tracer->fn = fn;
 	tracer->ctx = ctx;
+	tracer->barrier_fd = -1;
 	tracer->one_by_one = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	libbpf_set_print(print_libbpf);
 	/* The second one, for tests: what an older kernel would get. */
@@ -156,8 +216,12 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 		goto failed;
 	}
 	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->skel->maps.ring), on_record, tracer, NULL);
-	if (!tracer->ring) {
+	if (!tracer->ring || map_positions(tracer)) {
 		dft_probe_explain("mapping the ring buffer", -errno);
+		goto failed;
+	}
+	if (make_barrier(tracer)) {
+		dft_probe_explain("making a map of maps", -errno);
 		goto failed;
 	}
 	return tracer;
@@ -174,8 +238,8 @@ int dft_tracer_add_target(struct dft_tracer *tracer, pid_t pid, uint32_t flags)
 				    sizeof(flags), BPF_ANY);
 }
 
-/* One pass over all threads; returns how many were marked, or -errno. */
-static int mark_once(struct bpf_link *link)
+/* One pass over all threads; returns how many the iterator has counted, or -errno. */
+static int pass_once(struct bpf_link *link)
 {
 	int fd = bpf_iter_create(bpf_link__fd(link));
 	ssize_t marked = 0, n;
@@ -211,12 +275,33 @@ static int mark_targets(struct dft_tracer *tracer)
 		return -errno;
 	do {
 		before = unmarked_now(tracer);
-		marked = mark_once(link);
+		marked = pass_once(link);
 	} while (marked > 0);
 	if (!marked)
 		__atomic_store_n(&tracer->skel->bss->dft_unmarked_done, before, __ATOMIC_RELEASE);
 	bpf_link__destroy(link);
 	return marked;
+}
+
+/* How many threads could not be asked, or -errno. */
+static int flush_pass(struct dft_tracer *tracer)
+{
+	struct bpf_link *link = bpf_program__attach_iter(tracer->skel->progs.gather_flush, NULL);
+	int missed;
+
+	if (!link)
+		return -errno;
+	missed = pass_once(link);
+	bpf_link__destroy(link);
+	return missed;
+}
+
+int dft_tracer_flush(struct dft_tracer *tracer)
+{
+	int missed = flush_pass(tracer);
+
+	/* A thread that was just adding to its batch will hand it in. */
+	return missed < 0 ? missed : 0;
 }
 
 int dft_tracer_census(struct dft_tracer *tracer)
@@ -227,7 +312,7 @@ int dft_tracer_census(struct dft_tracer *tracer)
 	if (!link)
 		return -errno;
 	__atomic_store_n(&tracer->skel->bss->dft_census, true, __ATOMIC_RELEASE);
-	alive = mark_once(link);
+	alive = pass_once(link);
 	__atomic_store_n(&tracer->skel->bss->dft_census, false, __ATOMIC_RELEASE);
 	bpf_link__destroy(link);
 	return alive;
@@ -257,6 +342,8 @@ int dft_tracer_attach(struct dft_tracer *tracer)
 			return err;
 		}
 		tracer->links[tracer->nlinks++] = link;
+		if (progs[i] != tracer->exit && progs[i] != tracer->enter)
+			tracer->nbirths++;
 	}
 	err = mark_targets(tracer);
 	if (err)
@@ -264,70 +351,20 @@ int dft_tracer_attach(struct dft_tracer *tracer)
 	return err;
 }
 
-/* Called for each entry of a map. Positive: delete it; negative: stop. */
-typedef int (*walk_fn)(void *ctx, const void *key, const void *value);
-
-struct walk {
-	int fd;
-	size_t key_len, value_len;
-	walk_fn fn;
-	void *ctx;
-	char *keys, *values;  /* a batch */
-	struct dft_buf doomed; /* keys to delete */
-};
-
-static int walk_entry(struct walk *walk, uint32_t i)
+static int begin(struct dft_walk *walk, const struct bpf_map *map)
 {
-	const char *key = walk->keys + i * walk->key_len;
-	int err = walk->fn(walk->ctx, key, walk->values + i * walk->value_len);
-
-	if (err <= 0)
-		return err;
-	dft_buf_append(&walk->doomed, key, walk->key_len);
-	return walk->doomed.failed ? -ENOMEM : 0;
-}
-
-static int walk_entries(struct walk *walk)
-{
-	uint32_t batch = 0, count;
-	bool first = true, end = false;
-	int err = 0;
-
-	while (!err && !end) {
-		count = WALK_BATCH;
-		if (bpf_map_lookup_batch(walk->fd, first ? NULL : &batch, &batch, walk->keys,
-					 walk->values, &count, NULL)) {
-			if (errno != ENOENT)
-				return -errno;
-			end = true;
-		}
-		first = false;
-		for (uint32_t i = 0; i < count && !err; i++)
-			err = walk_entry(walk, i);
-	}
-	return err;
+	return dft_walk_begin(walk, bpf_map__fd(map), bpf_map__key_size(map), bpf_map__value_size(map));
 }
 
 /* 0 or -errno, or what `fn` returned. */
-static int walk_map(const struct bpf_map *map, walk_fn fn, void *ctx)
+static int walk_map(const struct bpf_map *map, dft_walk_fn fn, void *ctx)
 {
-	struct walk walk = {
-		.fd = bpf_map__fd(map), .key_len = bpf_map__key_size(map),
-		.value_len = bpf_map__value_size(map), .fn = fn, .ctx = ctx,
-	};
-	int err = -ENOMEM;
+	struct dft_walk walk;
+	int err = begin(&walk, map);
 
-	walk.keys = calloc(WALK_BATCH, walk.key_len);
-	walk.values = calloc(WALK_BATCH, walk.value_len);
-	if (walk.keys && walk.values)
-		err = walk_entries(&walk);
-	/* Not while walking: the cursor is a bucket number and would skip entries. */
-	for (size_t at = 0; at < walk.doomed.len; at += walk.key_len)
-		if (bpf_map_delete_elem(walk.fd, walk.doomed.data + at) && errno != ENOENT && !err)
-			err = -errno;
-	dft_buf_free(&walk.doomed);
-	free(walk.keys);
-	free(walk.values);
+	while (!err && !walk.over)
+		err = dft_walk_some(&walk, fn, ctx);
+	dft_walk_end(&walk);
 	return err;
 }
 
@@ -359,8 +396,6 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 	tracer->left = budget;
 	tracer->stopped = 0;
 	n = ring_buffer__consume(tracer->ring);
-	if (tracer->names_sent > NAMES_HIGH)
-		forget_all(tracer->skel->maps.names, &tracer->names_sent);
 	if (tracer->declared_sent > DECLARED_HIGH)
 		forget_all(tracer->skel->maps.declared, &tracer->declared_sent);
 	if (tracer->stopped)
@@ -382,12 +417,67 @@ static int walk_tally(void *ctx, const void *key, const void *value)
 	return walk->fn(walk->ctx, key, value);
 }
 
-int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
+static void end_tallies(struct dft_tracer *tracer)
 {
-	struct tally_walk walk = { fn, ctx };
-	int err = walk_map(tracer->skel->maps.tallies, walk_tally, &walk);
+	dft_walk_end(&tracer->tallies[0]);
+	dft_walk_end(&tracer->tallies[1]);
+}
 
-	return err ? err : walk_map(tracer->skel->maps.pipes, walk_tally, &walk);
+int dft_tracer_tallies_begin(struct dft_tracer *tracer)
+{
+	int err;
+
+	end_tallies(tracer);
+	err = begin(&tracer->tallies[0], tracer->skel->maps.totals);
+	if (!err)
+		err = begin(&tracer->tallies[1], tracer->skel->maps.details);
+	if (err)
+		end_tallies(tracer);
+	return err;
+}
+
+int dft_tracer_tallies_some(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx)
+{
+	struct tally_walk each = { fn, ctx };
+	struct dft_walk *walk = tracer->tallies;
+	int err;
+
+	if (walk->over)
+		walk++;
+	err = walk->over ? 0 : dft_walk_some(walk, walk_tally, &each);
+	if (err || tracer->tallies[1].over)
+		end_tallies(tracer);
+	return err ? err : !tracer->tallies[1].over;
+}
+
+bool dft_tracer_tallied(struct dft_tracer *tracer)
+{
+	bool *tallied = &tracer->skel->bss->dft_tallied;
+
+	return __atomic_load_n(tallied, __ATOMIC_ACQUIRE) &&
+	       __atomic_exchange_n(tallied, false, __ATOMIC_ACQ_REL);
+}
+
+void dft_tracer_aggregate(struct dft_tracer *tracer)
+{
+	__atomic_store_n(&tracer->skel->bss->dft_aggregate, true, __ATOMIC_RELEASE);
+}
+
+uint64_t dft_tracer_exits_lost(const struct dft_tracer *tracer)
+{
+	return __atomic_load_n(&tracer->skel->bss->dft_exits_lost, __ATOMIC_ACQUIRE);
+}
+
+uint64_t dft_tracer_ring_end(const struct dft_tracer *tracer)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE) / sizeof(*tracer->ring_pos);
+
+	return __atomic_load_n(&tracer->ring_pos[page], __ATOMIC_ACQUIRE);
+}
+
+uint64_t dft_tracer_ring_read(const struct dft_tracer *tracer)
+{
+	return __atomic_load_n(&tracer->ring_pos[0], __ATOMIC_ACQUIRE);
 }
 
 uint64_t dft_tracer_uncounted(struct dft_tracer *tracer)
@@ -432,6 +522,65 @@ int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id)
 
 	return bpf_map__update_elem(tracer->skel->maps.verdicts, &name_id, sizeof(name_id), &one,
 				    sizeof(one), BPF_ANY);
+}
+
+/* ---- names that are not needed any more ------------------------------------------------------ */
+
+unsigned int dft_tracer_names_sent(const struct dft_tracer *tracer)
+{
+	return tracer->names_sent;
+}
+
+int dft_tracer_names_forget(struct dft_tracer *tracer)
+{
+	int err = walk_map(tracer->skel->maps.names, any_entry, NULL);
+
+	/* Behind it: who sees the new number sees the map without what was in it. */
+	__atomic_fetch_add(&tracer->skel->bss->dft_names_epoch, 1, __ATOMIC_SEQ_CST);
+	tracer->names_sent = 0;
+	return err;
+}
+
+int dft_tracer_settle(struct dft_tracer *tracer)
+{
+	uint32_t zero = 0, inner = (uint32_t)bpf_map__fd(tracer->skel->maps.images);
+
+	return bpf_map_update_elem(tracer->barrier_fd, &zero, &inner, BPF_ANY) ? -errno : 0;
+}
+
+struct names_walk {
+	void (*fn)(void *ctx, uint64_t id);
+	void *ctx;
+};
+
+static int walk_name(void *ctx, const void *key, const void *value)
+{
+	const struct names_walk *walk = ctx;
+
+	(void)value;
+	walk->fn(walk->ctx, *(const uint64_t *)key);
+	return 0;
+}
+
+int dft_tracer_names_in_use(struct dft_tracer *tracer, void (*fn)(void *ctx, uint64_t id), void *ctx)
+{
+	struct names_walk walk = { fn, ctx };
+	bool *keep = &tracer->skel->bss->dft_keep_names;
+	int missed;
+
+	__atomic_store_n(keep, true, __ATOMIC_RELEASE);
+	missed = flush_pass(tracer);
+	__atomic_store_n(keep, false, __ATOMIC_RELEASE);
+	if (missed)
+		return missed < 0 ? missed : -EAGAIN;
+	return walk_map(tracer->skel->maps.names, walk_name, &walk);
+}
+
+int dft_tracer_include(struct dft_tracer *tracer, uint64_t name_id)
+{
+	int err = bpf_map__delete_elem(tracer->skel->maps.verdicts, &name_id, sizeof(name_id), 0);
+
+	return err == -ENOENT ? 0 : err;
 }
 
 /* ---- probes in programs --------------------------------------------------------------------- */
@@ -597,9 +746,21 @@ int dft_tracer_forget_declared(struct dft_tracer *tracer,
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
+void dft_tracer_detach_calls(struct dft_tracer *tracer)
+{
+	int err;
+
+	/* They went in last and go first: a birth is never missed for a call seen. */
+	while (tracer->nlinks > tracer->nbirths)
+		bpf_link__destroy(tracer->links[--tracer->nlinks]);
+	/* A program that was running just then is done after this. */
+	err = dft_tracer_settle(tracer);
+	if (err)
+		dft_verbose("waiting for the programs: %s", strerror(-err));
+}
+
 void dft_tracer_detach(struct dft_tracer *tracer)
 {
-	/* The hooks of the calls went in last and go first: a birth is never missed for a call seen. */
 	while (tracer->nlinks)
 		bpf_link__destroy(tracer->links[--tracer->nlinks]);
 }
@@ -609,6 +770,11 @@ void dft_tracer_free(struct dft_tracer *tracer)
 	if (!tracer)
 		return;
 	dft_tracer_detach(tracer);
+	if (tracer->barrier_fd >= 0)
+		close(tracer->barrier_fd);
+	end_tallies(tracer);
+	if (tracer->ring_pos)
+		munmap((void *)tracer->ring_pos, 2 * (size_t)sysconf(_SC_PAGESIZE));
 	ring_buffer__free(tracer->ring);
 	dftrace_bpf__destroy(tracer->skel);
 	free(tracer);

@@ -34,12 +34,33 @@ int dft_tracer_catch_up(struct dft_tracer *tracer);
  */
 int dft_tracer_census(struct dft_tracer *tracer);
 /*
+ * Threads that make no calls at the moment hand in what they have gathered. Also after detaching, for
+ * what all have. 0 or -errno.
+ */
+int dft_tracer_flush(struct dft_tracer *tracer);
+/*
  * Reads at most `budget` records. Returns how many were read (less than the budget: the ring was
  * empty), or what the callback returned.
  */
 int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget);
-/* All tallies. 0 or -errno. */
-int dft_tracer_tallies(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx);
+/*
+ * Bytes that have been put into the ring, and that have been read, since it was made. All that was in
+ * it at a time is read when the second has come to what the first was then.
+ */
+uint64_t dft_tracer_ring_end(const struct dft_tracer *tracer);
+uint64_t dft_tracer_ring_read(const struct dft_tracer *tracer);
+/* Has a tally of calls changed since this was asked? Ask before looking at them. */
+bool dft_tracer_tallied(struct dft_tracer *tracer);
+/*
+ * A look at all tallies, some hundreds at a time: there may be very many. What is tallied meanwhile may
+ * be shown or not. Returns 1 while there are more, 0 at the end, -errno, or what `fn` returned.
+ */
+int dft_tracer_tallies_begin(struct dft_tracer *tracer);
+int dft_tracer_tallies_some(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx);
+/* From now on there are no records of calls, but tallies. */
+void dft_tracer_aggregate(struct dft_tracer *tracer);
+/* EXIT records that found the ring full, so far. */
+uint64_t dft_tracer_exits_lost(const struct dft_tracer *tracer);
 /* Losses that had no room in the tallies. */
 uint64_t dft_tracer_uncounted(struct dft_tracer *tracer);
 /*
@@ -47,8 +68,24 @@ uint64_t dft_tracer_uncounted(struct dft_tracer *tracer);
  * a call or a birth not seen. Before detaching.
  */
 uint64_t dft_tracer_missed(struct dft_tracer *tracer);
-/* From now on the kernel leaves out calls on this file. 0 or -errno. */
+/* From now on the kernel leaves out calls on this file, or not any more. 0 or -errno. */
 int dft_tracer_exclude(struct dft_tracer *tracer, uint64_t name_id);
+int dft_tracer_include(struct dft_tracer *tracer, uint64_t name_id);
+/* NAME records read since the last dft_tracer_names_forget(). */
+unsigned int dft_tracer_names_sent(const struct dft_tracer *tracer);
+/* All names will be sent again when they are used next. 0 or -errno. */
+int dft_tracer_names_forget(struct dft_tracer *tracer);
+/*
+ * Waits until each program that is running by now in the kernel has ended: some 20 ms. From any thread.
+ * 0 or -errno.
+ */
+int dft_tracer_settle(struct dft_tracer *tracer);
+/*
+ * Calls `fn` for each name that a record to come may refer to without its being sent again before; both
+ * calls above have been made. Batches are handed in as by dft_tracer_flush(). 0, or -errno: -EAGAIN if
+ * there may be others, and all has to be done again.
+ */
+int dft_tracer_names_in_use(struct dft_tracer *tracer, void (*fn)(void *ctx, uint64_t id), void *ctx);
 /* Readable when a record has come that should be seen at once. Edge-triggered. */
 int dft_tracer_wake_fd(const struct dft_tracer *tracer);
 
@@ -70,7 +107,12 @@ void dft_tracer_images_unseen(struct dft_tracer *tracer);
 int dft_tracer_forget_declared(struct dft_tracer *tracer,
 			       bool (*gone)(void *ctx, uint32_t pid, uint64_t start_ns), void *ctx);
 
-/* No further records after this; the ring keeps what it has. */
+/*
+ * The end, in two steps. No further calls after the first; what threads have gathered is still there to
+ * be flushed, and a thread that ends hands it in. No further records after the second; the ring keeps
+ * what it has.
+ */
+void dft_tracer_detach_calls(struct dft_tracer *tracer);
 void dft_tracer_detach(struct dft_tracer *tracer);
 void dft_tracer_free(struct dft_tracer *tracer);
 
