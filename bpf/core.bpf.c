@@ -72,10 +72,14 @@ ALWAYS_INLINE struct dft_tally *tally_in(void *map, const struct dft_tally_key *
  */
 #define EXTREME_TRIES 64
 
-ALWAYS_INLINE void tally_min(__u64 *at, __u64 value)
+/* Global functions, as dft_tally() is. */
+__attribute__((noinline)) int dft_least(__u64 *at, __u64 value)
 {
-	__u64 old = *(volatile __u64 *)at;
+	__u64 old;
 
+	if (!at)
+		return 0;
+	old = *(volatile __u64 *)at;
 	for (__u32 i = 0; i < EXTREME_TRIES && value < old; i++) {
 		__u64 was = __sync_val_compare_and_swap(at, old, value);
 
@@ -83,12 +87,16 @@ ALWAYS_INLINE void tally_min(__u64 *at, __u64 value)
 			break;
 		old = was;
 	}
+	return 0;
 }
 
-ALWAYS_INLINE void tally_max(__u64 *at, __u64 value)
+__attribute__((noinline)) int dft_greatest(__u64 *at, __u64 value)
 {
-	__u64 old = *(volatile __u64 *)at;
+	__u64 old;
 
+	if (!at)
+		return 0;
+	old = *(volatile __u64 *)at;
 	for (__u32 i = 0; i < EXTREME_TRIES && value > old; i++) {
 		__u64 was = __sync_val_compare_and_swap(at, old, value);
 
@@ -96,6 +104,7 @@ ALWAYS_INLINE void tally_max(__u64 *at, __u64 value)
 			break;
 		old = was;
 	}
+	return 0;
 }
 
 int dft_tally(struct dft_tally_key *key, struct dft_sum *sum)
@@ -122,12 +131,12 @@ int dft_tally(struct dft_tally_key *key, struct dft_sum *sum)
 	if (sum->bytes)
 		__sync_fetch_and_add(&tally->bytes, sum->bytes);
 	__sync_fetch_and_add(&tally->dur_ns, sum->dur_ns);
-	tally_min(&tally->first_ns, ts_ns);
+	dft_least(&tally->first_ns, ts_ns);
 	if (own.kind != DFT_TALLY_SHED && own.kind != DFT_TALLY_CHOSEN)
 		return 0;
-	tally_min(&tally->min_ns, sum->dur_ns);
-	tally_max(&tally->max_ns, sum->dur_ns);
-	tally_max(&tally->last_ns, ts_ns + sum->dur_ns);
+	dft_least(&tally->min_ns, sum->dur_ns);
+	dft_greatest(&tally->max_ns, sum->dur_ns);
+	dft_greatest(&tally->last_ns, ts_ns + sum->dur_ns);
 	/* After the sums, so that who clears it first and then looks sees them. */
 	if (!dft_tallied)
 		dft_tallied = true;

@@ -267,6 +267,8 @@ struct dft_sum {
 
 /* Adds one call to a tally of the process. A full map is counted, never silent. */
 int dft_tally(struct dft_tally_key *key, struct dft_sum *sum);
+int dft_least(__u64 *at, __u64 value);
+int dft_greatest(__u64 *at, __u64 value);
 int dft_count(__u32 counter) __hidden;
 /* Puts a record into the ring. 0, or -1 when it is full (the caller counts). */
 int dft_emit(void *rec, __u64 size) __hidden;

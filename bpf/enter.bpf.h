@@ -6,6 +6,14 @@
 #include "chain.bpf.h"
 #include "value.bpf.h"
 
+#ifdef DFT_CAST
+#define IO_TASK_NAME io_cast_task_name
+#define IO_NOTE_FILE io_cast_note_file
+#else
+#define IO_TASK_NAME io_task_name
+#define IO_NOTE_FILE io_note_file
+#endif
+
 #define AT_EMPTY_PATH	  0x1000
 #define CLOSE_RANGE_CLOEXEC 4u
 #define CLOSE_RANGE_FLAGS   6u
@@ -23,13 +31,10 @@ ALWAYS_INLINE __u8 left_out(__u32 nr, __u32 form, __u64 dur_ns)
 
 /*
  * The id of the name of t->place, whose record is in the ring then; or 0. What a thread has used lately
- * it remembers. `fast`: the chain in line, for the one place where it pays.
+ * it remembers. `id`: of the chain.
  */
-ALWAYS_INLINE __u64 task_name(struct dft_task *t, bool fast)
+ALWAYS_INLINE __u64 name_of(struct dft_task *t, __u32 epoch, __u64 id)
 {
-	/* Read before the map is: if it changes meanwhile, what is remembered is void. */
-	__u32 epoch = *(volatile __u32 *)&dft_names_epoch;
-	__u64 id = fast ? chain_walk(&t->place) : CHAIN_ID(&t->place);
 	__u32 slot = (id >> 1) & (KNOWN_NAMES - 1);
 
 	if (id && t->epoch == epoch && t->known[slot] == id)
@@ -45,9 +50,31 @@ ALWAYS_INLINE __u64 task_name(struct dft_task *t, bool fast)
 	return id;
 }
 
+/* Read before the map is: if it changes meanwhile, what is remembered is void. */
+ALWAYS_INLINE __u32 names_epoch(void)
+{
+	return *(volatile __u32 *)&dft_names_epoch;
+}
+
+/* Global functions, which the verifier checks once: see core.bpf.h. */
+__u64 IO_TASK_NAME(struct dft_task *t)
+{
+	__u32 epoch = names_epoch();
+
+	return t ? name_of(t, epoch, CHAIN_ID(&t->place)) : 0;
+}
+
+/* `fast`: with the chain in line, for the one place where it pays. */
+ALWAYS_INLINE __u64 task_name(struct dft_task *t, bool fast)
+{
+	__u32 epoch = names_epoch();
+
+	return fast ? name_of(t, epoch, chain_walk(&t->place)) : IO_TASK_NAME(t);
+}
+
 /* Notes the file of a descriptor as the call's first file. */
-ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32 fd, bool must_name,
-			     bool fast)
+ALWAYS_INLINE void note_fd(struct task_struct *task, struct dft_task *t, __u32 fd, bool must_name,
+			   bool fast)
 {
 	__u64 addr = addr_of_fd(task, fd);
 	struct inode *inode;
@@ -73,6 +100,13 @@ ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u32
 		t->name = task_name(t, fast);
 	if (!t->name)
 		t->call |= DFT_CALL_NAMELESS;
+}
+
+int IO_NOTE_FILE(struct dft_task *t, __u32 fd, __u32 must_name)
+{
+	if (t)
+		note_fd(bpf_get_current_task_btf(), t, fd, must_name, false);
+	return 0;
 }
 
 /* The second file, of a call between two or of one that closes another descriptor. */
@@ -127,7 +161,7 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const
 		return;
 	if (dirfd != AT_FDCWD) {
 		/* Named whatever its class: relative to /proc is a name like any other. */
-		note_file(task, t, dirfd, true, false);
+		IO_NOTE_FILE(t, dirfd, true);
 		t->call |= DFT_CALL_DIRFD;
 	} else {
 		t->name = note_cwd(task, t, &t->cls, &t->seen);
@@ -297,8 +331,7 @@ static long close_step(__u32 index, void *ctx)
  * close_range() with valid arguments closes whatever is open, so that its files are told here, while
  * they are still there.
  */
-static __attribute__((noinline)) int note_close_range(struct dft_task *t, __u64 first, __u64 last,
-						      __u64 flags)
+ALWAYS_INLINE int note_close_range(struct dft_task *t, __u64 first, __u64 last, __u64 flags)
 {
 	struct closing c = { .t = t, .fd = first, .last = last };
 
@@ -373,7 +406,7 @@ static __attribute__((noinline)) int enter_files(struct dft_task *t, const struc
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (d->fd)
-		note_file(task, t, arg(args, d->fd - 1), false, false);
+		IO_NOTE_FILE(t, arg(args, d->fd - 1), false);
 	else if (d->path)
 		note_base(task, t, args, d);
 	return 0;
@@ -391,7 +424,7 @@ static __attribute__((noinline)) int enter_second(struct dft_task *t, const stru
 			note_other(task, t, fd2);
 			/* Kept for the other side's sake: then this side is named, too. */
 			if (!t->name && t->cls && !class_is_filtered(t->cls2))
-				note_file(task, t, arg(args, d->fd - 1), true, false);
+				IO_NOTE_FILE(t, arg(args, d->fd - 1), true);
 		} else if (fd2 != (__u32)arg(args, d->fd - 1)) {
 			note_other(task, t, fd2);
 		}

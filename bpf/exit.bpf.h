@@ -175,7 +175,7 @@ static __attribute__((noinline)) int exit_opened(struct exit_ctx *x)
 	t->name = 0;
 	t->cls = DFT_CLASS_NONE;
 	t->call = 0;
-	note_file(bpf_get_current_task_btf(), t, x->env.ret, false, false);
+	IO_NOTE_FILE(t, x->env.ret, false);
 	return 0;
 }
 

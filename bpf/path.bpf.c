@@ -96,8 +96,8 @@ ALWAYS_INLINE void walk_all(struct walk *w)
 		w->flags |= DFT_NAME_TRUNCATED;
 }
 
-static __attribute__((noinline)) int send_name(struct dft_who *who, struct dft_scratch *s,
-					       struct walk *w, const struct dft_place *place, __u64 id)
+ALWAYS_INLINE int send_name(struct dft_who *who, struct dft_scratch *s, struct walk *w,
+			    const struct dft_place *place, __u64 id)
 {
 	struct dft_rec_name *rec = (struct dft_rec_name *)s->rec;
 	struct inode *inode = (struct inode *)place->inode;

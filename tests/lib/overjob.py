@@ -198,10 +198,10 @@ def stopped(tracer):
         os.kill(tracer.pid, signal.SIGCONT)
 
 
-def slow_disk(tmp):
-    """An environment in which the tracer's disk takes 1 MB/s (slow_disk.c)."""
+def slow_disk(tmp, rate, **more):
+    """An environment in which the tracer's disk takes so many bytes a second (slow_disk.c)."""
     return clean_env(LD_PRELOAD=os.fspath(PROGS / "slow_disk"), SLOW_DIR=os.fspath(tmp / "trace"),
-                     SLOW_RATE="1e6")
+                     SLOW_RATE=str(rate), **more)
 
 
 @contextlib.contextmanager

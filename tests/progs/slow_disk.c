@@ -2,7 +2,7 @@
 // CFLAGS: -shared -fPIC
 /*
  * To be preloaded into a tracer: its disk writes SLOW_RATE bytes a second to the files below SLOW_DIR,
- * one write after the other. What the tracer runs is not concerned.
+ * one write after the other, until there is a file SLOW_UNTIL. What the tracer runs is not concerned.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
-static const char *dir;
+static const char *dir, *until;
 static double rate;
 
 __attribute__((constructor)) static void begin(void)
@@ -22,6 +22,7 @@ __attribute__((constructor)) static void begin(void)
 	const char *text = getenv("SLOW_RATE");
 
 	dir = getenv("SLOW_DIR");
+	until = getenv("SLOW_UNTIL");
 	rate = text ? strtod(text, NULL) : 0;
 	unsetenv("LD_PRELOAD");
 }
@@ -31,7 +32,7 @@ static int is_slow(int fd)
 	char link[64], path[4096];
 	ssize_t n;
 
-	if (!dir || rate <= 0)
+	if (!dir || rate <= 0 || (until && !access(until, F_OK)))
 		return 0;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path));

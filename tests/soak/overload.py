@@ -81,12 +81,12 @@ for ring in ("64K", "1M", None):
 @test
 def test_slow_disk(tmp):
     """With the memory that it has without being told, much waits there, and little is shed."""
-    report("1 MB/s", traced(tmp, 2, 4, SECONDS, env=slow_disk(tmp), timeout=LONG))
+    report("1 MB/s", traced(tmp, 2, 4, SECONDS, env=slow_disk(tmp, 1000000), timeout=LONG))
 
 
 @test
 def test_slow_disk_little_memory(tmp):
-    account = traced(tmp, 2, 4, SECONDS, "--memory", "16M", env=slow_disk(tmp), timeout=LONG)
+    account = traced(tmp, 2, 4, SECONDS, "--memory", "16M", env=slow_disk(tmp, 1000000), timeout=LONG)
     report("1 MB/s", account)
     check(account.shed, "nothing was shed")
 

@@ -11,7 +11,8 @@
 #include "pathfilter.h"
 #include "syscalls.h"
 
-#define LINES_HIGH (1u << 20) /* hand over a process's lines from this size on */
+/* Hand over a process's lines from this size on: a buffer of 1 MiB, which has grown by doubling. */
+#define LINES_HIGH ((1u << 20) - 32768)
 
 int dft_engine_init(struct dft_engine *engine, const struct dft_config *cfg,
 		    const struct dft_engine_ops *ops, const char *host, int64_t clock_offset_ns)
@@ -57,8 +58,11 @@ int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool 
 
 	if (proc->lines.failed)
 		return -ENOMEM;
-	if (!proc->lines.len && !last)
+	if (!proc->lines.len && !last) {
+		dft_buf_free(&proc->lines); /* of a process that is idle now */
+		account(engine, proc);
 		return 0;
+	}
 	err = engine->ops.output(engine->ops.ctx, proc, last);
 	account(engine, proc);
 	return err;

@@ -32,6 +32,8 @@
 #define AGAIN_TICKS  20  /* annotations that could not be listened to */
 #define SECOND_TICKS 200
 
+#define PUMP_NICE   (-5)      /* on a machine with nothing idle the ring would fill */
+
 enum { SOURCE_TICK = 1, SOURCE_SIGNAL, SOURCE_CHILD, SOURCE_DURATION, SOURCE_RING, SOURCE_FILES };
 
 struct session {
@@ -340,6 +342,9 @@ static int start(struct session *s)
 	s->sink = dft_sink_new(s->cfg, &s->id);
 	if (!s->sink)
 		return -EIO;
+	/* This thread alone, which needs a small part of a processor, but that in time. */
+	if (setpriority(PRIO_PROCESS, 0, PUMP_NICE))
+		dft_verbose("priority: %s", strerror(errno));
 	s->tracer = dft_tracer_new(s->cfg, on_record, s);
 	if (!s->tracer)
 		return -EIO;
@@ -399,12 +404,35 @@ static void live_line(struct session *s, bool last)
 		dft_verbose("live line: %s", strerror(errno));
 }
 
+/*
+ * Nobody reads signals any more, and writing what is left may take long: one that comes from now on ends
+ * the tracer at once. Not one that is here already, as when ^C has ended CMD.
+ */
+static void let_signals_kill(struct session *s)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct signalfd_siginfo info;
+	sigset_t set;
+
+	if (s->child && !s->child_done && !s->fatal_signal)
+		return; /* they are CMD's */
+	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info))
+		;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		signal(numbers[i], SIG_DFL);
+		sigaddset(&set, numbers[i]);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* Stops tracing and writes all that is known. */
 static void finish_tracing(struct session *s)
 {
 	if (!s->tracing)
 		return;
 	s->tracing = false;
+	let_signals_kill(s);
 	s->engine.uncounted = dft_tracer_missed(s->tracer);
 	dft_tracer_detach_calls(s->tracer);
 	dft_listen_stop(&s->listen);
@@ -508,13 +536,6 @@ static void on_signal(struct session *s)
 	}
 	if (s->child)
 		s->fatal_signal = (int)info.ssi_signo;
-	/* From here on the next one kills. */
-	signal((int)info.ssi_signo, SIG_DFL);
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, (int)info.ssi_signo);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	finish_tracing(s);
 	s->quit = true;
 }
@@ -649,6 +670,7 @@ int dft_session_run(const struct dft_config *cfg)
 		}
 	}
 	run(&s);
+	let_signals_kill(&s);
 	output_failed = dft_sink_finish(s.sink) || s.pump.error;
 	summary(&s);
 	status = s.child_status;
