@@ -37,6 +37,13 @@ class Job:
         for _ in range(n):
             equal(len(os.read(self.proc.proc.stdout.fileno(), 1)), 1, "byte of the job")
 
+    def end(self):
+        """Also of its children, which hold the other end of the pipe: they make files as well."""
+        self.proc.proc.kill()
+        while os.read(self.proc.proc.stdout.fileno(), 65536):
+            pass
+        self.proc.end()
+
 
 def check_output(out):
     """gzip and our reader find nothing wrong, and no two ends or starts."""
@@ -106,7 +113,7 @@ def interrupted_attach(tmp, sig, number, rng):
             tracer.trace = True
         job.rounds(2)  # undisturbed
     finally:
-        job.proc.end()
+        job.end()
     # 0 when tracing had begun; before that the tracer may just as well die of it.
     check(status == 0 or not number % 3 and status == -sig, f"status {status} after {sig.name}")
     return out
@@ -162,7 +169,7 @@ def test_flood_of_signals(tmp):
                     tracer._wait()
                     tracer.trace = True
             finally:
-                job.proc.end()
+                job.end()
             files = sorted((sub / "out").glob("*.pfw.gz"))
             if files:
                 whole = [p for p in files if p.stat().st_size]
