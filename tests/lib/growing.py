@@ -183,6 +183,7 @@ def kill_and_account(tmp, mode, processes, flush_s, moment, *options):
     0.2 s more, and what the tracer has waited for a processor meanwhile, is there; the kernel has
     nothing left; the job notices nothing. Returns what there is to say.
     """
+    need_root()
     argv = [JOB, mode, "1", str(processes), "-", job_dir(tmp)]
     with Tracer(tmp, *options, "--", *argv, stdin=subprocess.PIPE) as tracer:
         said = tracer.proc.stdout.fileno()

@@ -64,6 +64,7 @@ def live(said):
 
 def truth_of(line):
     """{(pid, call, file or None): (calls, errors, bytes)} of the job's last line."""
+    check(line.endswith(b"\n"), "the job has said nothing: it did not end as it should")
     return {(pid, name, file): tuple(numbers) for pid, file, name, *numbers in json.loads(line)}
 
 
@@ -164,6 +165,7 @@ def traced(tmp, threads, processes, how_long, *options, mode="mix", during=None,
     The job under a tracer, and a second reader of the tallies beside it: an Account of it. `during` gets
     the tracer and that reader, and may return the job's last line.
     """
+    need_root()
     argv = [JOB, mode, str(threads), str(processes), how_long, job_dir(tmp)]
     line = None
     with Tracer(tmp, *options, "--", *argv, stdin=subprocess.PIPE, **kw) as tracer:
@@ -221,6 +223,7 @@ def fill_disk(tmp, threads, processes):
     The job until a file system of 4 MB is full: one message, exit status 1, and what was written before
     is good; the job notices nothing.
     """
+    need_root()
     # The job's own exit status, which the tracer's is not where the trace is not complete.
     argv = ["sh", "-c", f'"$0" mix {threads} {processes} - "$1"; echo "status $?"', JOB, job_dir(tmp)]
     with small_disk(tmp, "4M") as small:

@@ -97,7 +97,6 @@ def test_growing_files(tmp):
 @test
 def test_killed(tmp):
     """By kill -9, at moments that are different each time."""
-    need_root()
     for mode in ("log", "slow", "slow", "slow", "log"):
         with tempdir("killed") as sub:
             print("  " + kill_and_account(sub, mode, 1, 0.2, random.uniform(0.3, 1.3), "--flush", "200ms"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from dfttest import *  # noqa: E402,F403
+from growing import lines_of, until  # noqa: E402
 
 SHAPES = BUILD / "tests/progs/shapes"
 
@@ -187,6 +188,60 @@ def test_daemon_whose_birth_was_lost(tmp):
     for g in t.files:
         lost.update(g.lost)
     check(lost["record_fork"] or lost["record_proc"], f"its birth was not lost: {dict(lost)}")
+
+
+# Fills the ring, also the part that calls leave to others, then forks a child that writes and waits.
+FLOOD = """
+import os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+out = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT, 0o600)
+r, w = os.pipe()
+print("live")
+sys.stdin.readline()
+for i in range(5000):
+    os.pread(fd, 1, 0)
+for i in range(100):
+    os.fstat(os.memfd_create(""))
+pid = os.fork()
+if pid == 0:
+    os.close(w)
+    for i in range(1024):  # a number of whole batches: nothing is left to be sent later
+        os.pwrite(out, b"xy", 0)
+    print(os.getpid())
+    os.read(r, 1)
+    os._exit(0)
+sys.stdin.readline()
+os.close(w)
+os.waitpid(pid, 0)
+"""
+
+
+@test
+def test_process_known_by_its_sums_alone(tmp):
+    """Born when the ring was full, and so were all its calls: they are in the trace while it lives."""
+    need_root()
+    with running_python(FLOOD, file_of(tmp), tmp / "out") as job:
+        equal(job.line(), b"live\n")
+        with Tracer(tmp, "--ring", "4K", "--flush", "50ms", "-p", job.pid) as tracer:
+            os.kill(tracer.pid, signal.SIGSTOP)
+            try:
+                os.waitid(os.P_PID, tracer.pid, os.WSTOPPED | os.WNOWAIT)
+                job.tell()
+                child = int(job.line())
+            finally:
+                os.kill(tracer.pid, signal.SIGCONT)
+            wanted = b'"name":"pwrite"'
+            until(lambda: [line for line in lines_of(tracer.out)
+                           if wanted in line and b'"pid":%d,' % child in line and b'"dft_cnt":1024,' in line],
+                  "the child's writes are not in the trace while it lives")
+            job.tell()
+            t = tracer.wait()
+    f = t.by_pid(child)
+    check(not [e for e in f.events if e.name == "pwrite"], "some of its writes are events: nothing is tested")
+    equal(all_files(counted(f, "pwrite")), [1024, 2048, 0], "writes of the child")
+    equal(f.exit, {"code": 0}, "exit of the child")
+    check(any(g.lost.get("record_fork") for g in t.files), "its birth was not lost")
+    good_but_for_losses(t.path)
 
 
 @test

@@ -113,5 +113,4 @@ killed_of("log", 2)
 killed_of("log", 2, "--ring", "64K")
 
 if __name__ == "__main__":
-    need_root()
     main(OPTIONS.names)

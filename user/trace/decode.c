@@ -48,8 +48,8 @@ static bool keeps(const struct dft_engine *engine, const char *path, size_t len)
 
 static void account(struct dft_engine *engine, struct dft_proc *proc)
 {
-	engine->buffered += proc->lines.cap - proc->buffered;
-	proc->buffered = proc->lines.cap;
+	engine->buffered += proc->lines.len - proc->buffered;
+	proc->buffered = proc->lines.len;
 }
 
 int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last)
@@ -199,9 +199,10 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 	} else if (!err) {
 		err = describe(engine, proc);
 	}
-	if (!err)
-		dft_format_opening(engine, proc, rec->ts_ns);
-	return err;
+	if (err)
+		return err;
+	dft_format_opening(engine, proc, rec->ts_ns);
+	return dft_engine_grown(engine, proc);
 }
 
 static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
@@ -235,7 +236,7 @@ static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
 		dft_format_image(engine, proc);
 	else
 		dft_format_opening(engine, proc, rec->ts_ns);
-	return 0;
+	return dft_engine_grown(engine, proc);
 }
 
 static int on_process_exit(struct dft_engine *engine, const struct dft_rec_exit *rec)

@@ -65,10 +65,11 @@ struct dft_engine {
 	uint64_t chosen;         /* ... or for that was asked for */
 	uint64_t uncounted;      /* losses that belong to no process's tally; known at the end */
 	bool uncounted_told;     /* in the end record of one process */
-	uint64_t buffered;       /* bytes that all lines take which are not handed over */
+	uint64_t buffered;       /* bytes of all lines that are not handed over */
 	uint64_t looked_ns;      /* CLOCK_MONOTONIC: all that was tallied before is in rows */
 	uint64_t look_ns;        /* begin of the look under way */
 	unsigned int look;       /* what it is for: enum dft_look */
+	bool untold;             /* there are calls that the last look found and did not put into rows */
 	uint64_t aggregated_ns;  /* calls are aggregated from then on; 0: they are not, or always were */
 };
 

@@ -69,7 +69,7 @@ struct dft_proc {
 	uint64_t end_ns;
 	uint64_t next_id;     /* of the last event written */
 	struct dft_buf lines; /* not handed to the sink yet */
-	size_t buffered;      /* their size as the engine has last counted it */
+	size_t buffered;      /* their bytes as the engine has last counted them */
 	struct dft_map seen;  /* FH and SH already written; values are not used */
 	struct dft_text *texts;
 	struct dft_event_count *excluded; /* calls on names left out by --include/--exclude */

@@ -251,13 +251,13 @@ static bool is_anybody_ending(const struct dft_engine *engine)
 	return false;
 }
 
-/* Time for rows? Without a change there is nothing to look at, and that is known for all tallies. */
+/* Time for rows? Without a change there is nothing to look at, and all up to now is in them. */
 static bool rows_are_due(struct dft_pump *pump, uint64_t now)
 {
 	if (now < pump->next_rows)
 		return false;
 	advance(&pump->next_rows, rows_interval(pump), now);
-	if (dft_tracer_tallied(pump->tracer))
+	if (dft_tracer_tallied(pump->tracer) || pump->engine->untold)
 		return true;
 	pump->engine->looked_ns = now;
 	return false;

@@ -85,6 +85,8 @@ static int tell(struct dft_engine *engine, struct dft_proc *proc, struct dft_tal
 	if (err)
 		return err;
 	find_file(engine, proc, e);
+	if (e->file == DFT_TALLY_FILE_AWAITED)
+		engine->untold = true;
 	if (e->file == DFT_TALLY_FILE_AWAITED || !(proc->ending || engine->look & DFT_LOOK_ROWS))
 		return 0;
 	if (e->file == DFT_TALLY_FILE_EXCLUDED) {
@@ -107,6 +109,8 @@ void dft_engine_look_begin(struct dft_engine *engine, uint64_t now_ns, unsigned 
 
 	engine->look_ns = now_ns;
 	engine->look = what;
+	if (what & DFT_LOOK_ROWS)
+		engine->untold = false;
 	while ((slot = dft_map_next(&engine->procs.dying, &at))) {
 		struct dft_proc *proc = slot->value;
 
@@ -122,8 +126,10 @@ int dft_engine_tally(struct dft_engine *engine, const struct dft_tally_key *key,
 	struct dft_tally_entry *entry;
 	int err = 0;
 
-	if (!proc)
+	if (!proc) {
+		engine->untold = true;
 		return -ESRCH;
+	}
 	if (!proc->ending && !(engine->look && (calls || key->kind == DFT_TALLY_RECORD)))
 		return 0;
 	entry = dft_proc_tally(proc, key);
