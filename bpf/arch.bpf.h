@@ -41,10 +41,10 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 }
 
 /* Stores are seen in their order. */
-static __attribute__((always_inline)) inline void let_go(__u32 *busy)
+static __attribute__((always_inline)) inline void let_go(__u32 *busy, __u32 value)
 {
 	asm volatile("" ::: "memory");
-	*(volatile __u32 *)busy = 0;
+	*(volatile __u32 *)busy = value;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -83,9 +83,9 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 }
 
 /* An atomic operation orders what went before it. */
-static __attribute__((always_inline)) inline void let_go(__u32 *busy)
+static __attribute__((always_inline)) inline void let_go(__u32 *busy, __u32 value)
 {
-	__sync_lock_test_and_set(busy, 0);
+	__sync_lock_test_and_set(busy, value);
 }
 
 #else

@@ -127,7 +127,10 @@ struct dft_task {
 	__u64 known[KNOWN_NAMES]; /* ids surely in the map of names, by some bits of them */
 	__u32 seen2;
 	__u64 name2, file2;
-	/* Who adds to the batch or takes it away: the thread itself, or the iterator. */
+	/*
+	 * Bit 0: taken by who adds to the batch or takes it away, the thread itself or the iterator. When
+	 * it is free, the rest is `handed`.
+	 */
 	__u32 busy;
 	__u32 handed;    /* how often a batch was handed in */
 	__u64 ino, ino2; /* of pipes */
@@ -306,6 +309,12 @@ ALWAYS_INLINE void tally_one(const struct dft_who *who, __u8 kind, __u16 nr)
 }
 
 /* ---- gather.bpf.c --------------------------------------------------------------------------- */
+
+/* For the thread itself. False: the iterator is taking the batch away. */
+ALWAYS_INLINE bool take(struct dft_task *t)
+{
+	return !(__sync_lock_test_and_set(&t->busy, 1) & 1);
+}
 
 /*
  * Hands in what the current thread has gathered: before anything else of it that must stand behind

@@ -332,7 +332,7 @@ ALWAYS_INLINE void finish_simple(struct exit_ctx *x, const volatile struct dft_d
 		if (dispose_simple(x))
 			return;
 	}
-	mine = !__sync_lock_test_and_set(&t->busy, 1);
+	mine = take(t);
 	n = t->batch.n;
 	at = mine && n < DFT_BATCH_MAX ? n : DFT_BATCH_MAX;
 	bound(at);
@@ -372,7 +372,7 @@ ALWAYS_INLINE void finish_simple(struct exit_ctx *x, const volatile struct dft_d
 	t->batch.n = ++n;
 	if (n >= DFT_BATCH_MAX || t->ts_ns + x->dur_ns - t->calls[0].ts_ns > dft_knob_flush)
 		dft_hand_in(t, x->tid);
-	let_go(&t->busy);
+	let_go(&t->busy, t->handed << 1);
 }
 
 #endif

@@ -4,9 +4,10 @@
  * a call more than its record does.
  *
  * `busy` is taken by whoever adds or hands in: the thread itself, or the iterator, which does it for
- * threads that make no further calls. Neither waits. The iterator has reserved its room in the ring
- * before it takes `busy`; so whatever a thread sends when it finds `busy` taken stands behind the batch
- * that is being taken away, and the order within a thread holds.
+ * threads that make no further calls. Neither waits. The iterator reserves its room in the ring before it
+ * takes `busy`, and takes it only if the thread has not handed in since before that, which `busy` tells as
+ * well. So who finds it taken by the iterator knows that the batch is on its way, and stands before
+ * whatever is sent from then on: the order within a thread holds.
  */
 #include "core.bpf.h"
 
@@ -39,6 +40,12 @@ ALWAYS_INLINE void batch_fill(struct dft_rec_batch *batch, const struct dft_task
 	batch->start_ns = t->who.start_ns;
 }
 
+ALWAYS_INLINE void shed_batch(struct dft_task *t, __u32 n)
+{
+	for (__u32 i = 0; i < DFT_BATCH_MAX && i < n; i++)
+		shed_gathered(t, &t->calls[i]);
+}
+
 int dft_hand_in(struct dft_task *t, __u32 tid)
 {
 	__u32 n, size;
@@ -54,8 +61,7 @@ int dft_hand_in(struct dft_task *t, __u32 tid)
 	if (size > sizeof(t->batch) + DFT_BATCH_MAX * sizeof(t->calls[0]))
 		return 0;
 	if (dft_emit_detail(&t->batch, size))
-		for (__u32 i = 0; i < DFT_BATCH_MAX && i < n; i++)
-			shed_gathered(t, &t->calls[i]);
+		shed_batch(t, n);
 	t->batch.n = 0;
 	t->handed++;
 	return 0;
@@ -63,10 +69,10 @@ int dft_hand_in(struct dft_task *t, __u32 tid)
 
 __hidden int dft_flush(struct dft_task *t)
 {
-	if (!t->batch.n || __sync_lock_test_and_set(&t->busy, 1))
+	if (!t->batch.n || !take(t))
 		return 0; /* being taken away just now */
 	dft_hand_in(t, (__u32)bpf_get_current_pid_tgid());
-	let_go(&t->busy);
+	let_go(&t->busy, t->handed << 1);
 	return 0;
 }
 
@@ -89,11 +95,21 @@ struct full_batch {
 	struct dft_gathered calls[DFT_BATCH_MAX];
 };
 
-/* Takes `busy`, for the iterator. */
-ALWAYS_INLINE bool take(struct dft_task *t)
+/* `busy` when it was not taken; or, after so long, taken all the same: then it cannot be unchanged. */
+ALWAYS_INLINE __u32 when_free(const struct dft_task *t)
 {
-	for (__u32 i = 0; i < BUSY_TRIES; i++)
-		if (!__sync_lock_test_and_set(&t->busy, 1))
+	__u32 was = 1;
+
+	for (__u32 i = 0; i < BUSY_TRIES && was & 1; i++)
+		was = *(volatile __u32 *)&t->busy;
+	return was;
+}
+
+/* For the iterator, unless the thread has handed in since `was` was read. */
+ALWAYS_INLINE bool take_unchanged(struct dft_task *t, __u32 was)
+{
+	for (__u32 i = 0; i < BUSY_TRIES && !(was & 1); i++)
+		if (__sync_val_compare_and_swap(&t->busy, was, was | 1) == was)
 			return true;
 	return false;
 }
@@ -132,7 +148,7 @@ int gather_flush(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct full_batch *full;
 	struct dft_task *t;
-	__u32 n, handed;
+	__u32 n, was;
 	char one = 1;
 
 	if (!task)
@@ -142,29 +158,28 @@ int gather_flush(struct bpf_iter__task *ctx)
 		return 0;
 	if (dft_keep_names && !keep_names(t))
 		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
-	handed = *(volatile __u32 *)&t->handed;
+	was = when_free(t);
 	if (!*(volatile __u8 *)&t->batch.n)
 		return 0;
 	full = dft_ring_is_tight() ? NULL : bpf_ringbuf_reserve(&ring, sizeof(*full), 0);
-	if (!take(t)) {
+	if (!take_unchanged(t, was)) {
 		if (full)
 			bpf_ringbuf_discard(full, BPF_RB_NO_WAKEUP);
 		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 		return 0;
 	}
 	n = t->batch.n;
-	if (!full) {
-		dft_hand_in(t, task->pid);
-	} else if (!n || t->handed != handed) {
-		/* The thread did it meanwhile, behind the room reserved here. What is there is new. */
-		bpf_ringbuf_discard(full, BPF_RB_NO_WAKEUP);
-	} else {
+	if (full) {
 		__builtin_memset(&full->batch, 0, sizeof(full->batch));
 		batch_fill(&full->batch, t, n, task->pid);
 		bpf_probe_read_kernel(full->calls, sizeof(full->calls), t->calls);
-		t->batch.n = 0;
+		/* Not empty: it was not before `busy` was taken, and the thread has not handed it in. */
 		bpf_ringbuf_submit(full, BPF_RB_NO_WAKEUP);
+	} else {
+		shed_batch(t, n);
 	}
-	let_go(&t->busy);
+	t->batch.n = 0;
+	t->handed++;
+	let_go(&t->busy, t->handed << 1);
 	return 0;
 }

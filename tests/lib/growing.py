@@ -164,17 +164,17 @@ def check_unfinished(out):
     equal(r.status, 1, "exit status of dftrace check")
 
 
-def missing_of(log, out, job, killed_ns):
-    """{file: calls that had ended by then, and are neither events nor in sums}; {file: events}"""
-    offsets, shed = pwrites_of(lines_of(out))
+def missing_of(log, found, job, before_ns):
+    """{file: calls that had ended by then, and are neither events nor in sums}, without those of none."""
+    offsets, shed = found
     missing = {}
     for writer in range(log.writers):
         file = f"{job}/{writer}-0-0"
-        found = offsets.get(file, [])
-        equal(len(set(found)), len(found), f"events of {file} without those that are there twice")
-        want = log.ended_before(writer, killed_ns)
-        missing[file] = max(0, want - sum(at < want for at in found) - shed.get(file, 0))
-    return missing, {file: len(found) for file, found in offsets.items()}
+        want = log.ended_before(writer, before_ns)
+        there = sum(at < want for at in offsets.get(file, ())) + shed.get(file, 0)
+        if there < want:
+            missing[file] = want - there
+    return missing
 
 
 def kill_and_account(tmp, mode, processes, flush_s, moment, *options):
@@ -203,11 +203,14 @@ def kill_and_account(tmp, mode, processes, flush_s, moment, *options):
         truth_of(read_until(said, b"\n"))
     strict_ns = int((flush_s + 0.2) * 1e9)
     slack_ns = delay.slack_ns(killed_ns, strict_ns)
-    missing, events = missing_of(log, tracer.out, tmp / "job", killed_ns - slack_ns)
-    equal({file: n for file, n in missing.items() if n}, {},
-          f"missing of {calls} calls, killed after {moment:.3f} s, all older than {slack_ns / 1e9:.3f} s")
+    found = pwrites_of(lines_of(tracer.out))
+    for file, offsets in found[0].items():
+        equal(len(set(offsets)), len(offsets), f"events of {file} without those that are there twice")
+    missing = missing_of(log, found, job_dir(tmp), killed_ns - slack_ns)
+    equal(missing, {}, f"missing of {calls} calls, killed after {moment:.3f} s, all older than "
+          f"{slack_ns / 1e9:.3f} s")
     check_unfinished(tracer.out)
-    strict, _ = missing_of(log, tracer.out, tmp / "job", killed_ns - strict_ns)
-    return (f"{mode}, killed after {moment:.3f} s: {sum(events.values())} of {calls} calls; missing are "
-            f"{sum(strict.values())} older than {strict_ns / 1e9:g} s, "
-            f"none older than {slack_ns / 1e9:.3f} s")
+    strict = sum(missing_of(log, found, job_dir(tmp), killed_ns - strict_ns).values())
+    events = sum(map(len, found[0].values()))
+    return (f"{mode}, killed after {moment:.3f} s: {events} of {calls} calls; missing are {strict} older "
+            f"than {strict_ns / 1e9:g} s, none older than {slack_ns / 1e9:.3f} s")

@@ -75,14 +75,15 @@ OPEN = re.compile(rb'^\{"id":\d+,"name":"open","cat":"POSIX".*"fhash":"([0-9a-f]
 NAME = re.compile(rb'^\{"name":"FH".*"name":"([^"]*)","value":"([0-9a-f]{16})"', re.M)
 
 
-def text_of(path):
-    blob, text = path.read_bytes(), b""
+def members(path):
+    """The texts of a trace file's members, one after the other: together they may be very large."""
+    blob = path.read_bytes()
     while blob:
         member = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        text += member.decompress(blob) + member.flush()
+        text = member.decompress(blob) + member.flush()
         check(member.eof, f"{path.name} is cut")
+        yield text
         blob = member.unused_data
-    return text
 
 
 def check_lives(out, said, work, files):
@@ -90,7 +91,7 @@ def check_lives(out, said, work, files):
     missing = {(pid, *which) for pid, list_ in said.items() for which in list_}
     prefix = os.fsencode(work) + b"/"
     for path in out.glob("short_lives-*.pfw.gz"):
-        text = text_of(path)
+        text = b"".join(members(path))
         names = {value: name for name, value in NAME.findall(text)}
         opened = [names[value] for value in OPEN.findall(text)]
         opened = [name for name in opened if name.startswith(prefix) and b"/f" in name]

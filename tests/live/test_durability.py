@@ -62,7 +62,7 @@ class Growing:
     def look(self):
         blob = self.path.read_bytes()
         check(blob.startswith(self.blob), f"{self.path.name}: what was there has changed")
-        text, tail = members_of(blob)
+        _, tail = members_of(blob[self.whole:])
         self.grown += len(blob) - tail > self.whole
         self.blob, self.whole = blob, len(blob) - tail
 

@@ -19,7 +19,7 @@ SECONDS = "0.5s"
 def matrix_of(ring, *options):
     @test(name=f"ring_{ring or 'default'}")
     def matrix(tmp):
-            accounts = []
+        accounts = []
         for threads, processes in SHAPES:
             with tempdir("shape") as sub:
                 account = traced(sub, threads, processes, SECONDS, *options)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from dfttest import *  # noqa: E402,F403
-from longlife import descriptors, entries, rss_kib, text_of  # noqa: E402
+from longlife import descriptors, entries, members, rss_kib  # noqa: E402
 
 GROWTH_MIB = 10
 WARM_MINUTES = 5
@@ -79,7 +79,8 @@ def test_mixed_load(tmp):
     check(most_fds <= fds + 16, f"{fds} descriptors at first, {most_fds} later")
     equal(len(list(tracer.out.iterdir())), rounds + 1, "trace files")
     own, = tracer.out.glob(f"mixed_load-{job.pid}-*")
-    equal(text_of(own).count(b'"name":"reader"'), rounds, "regions of its threads")
+    equal(sum(text.count(b'"name":"reader"') for text in members(own)), rounds,
+          "regions of its threads")
     run([READER, "check", tracer.out], timeout=3600).want(0)
 
 

@@ -91,7 +91,7 @@ static const struct cli_option cli_options[] = {
 	{ OPT_FLUSH, "flush", "TIME", "what is older is on disk (default: 1s)" },
 	{ OPT_MAX_SIZE, "max-size", "SIZE", "from so many bytes of trace on go on as --aggregate does" },
 	{ OPT_LEVEL, "level", "N", "of compression, 1 to 12 (default: 0, by load)" },
-	{ OPT_MEMORY, "memory", "SIZE", "the tracer takes at most so much, besides --ring\n"
+	{ OPT_MEMORY, "memory", "SIZE", "bound of what waits to be written, besides --ring\n"
 					"(default: 256M)" },
 	{ OPT_RING, "ring", "SIZE", "buffer between kernel and tracer: 4K to 1G, a power of\n"
 				    "two (default: 16M)" },

@@ -342,10 +342,8 @@ static void pass_end(struct dft_pump *pump)
 		if (pump->names == DFT_NAMES_LOOKING)
 			pump->names = DFT_NAMES_NOTED;
 	}
-	if (pump->round) {
-		limit_size(pump);
+	if (pump->round)
 		dft_pump_fail(pump, dft_engine_flush(engine));
-	}
 	pump->pass = DFT_PASS_NONE;
 }
 
@@ -378,6 +376,7 @@ void dft_pump_turn(struct dft_pump *pump)
 	pump->empty = false;
 	if (dft_sink_full(pump->sink))
 		return;
+	limit_size(pump);
 	if (pump->pass == DFT_PASS_NONE && pass_is_due(pump, now))
 		pass_begin(pump, now);
 	read_some(pump);

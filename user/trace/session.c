@@ -551,8 +551,9 @@ static void on_duration(struct session *s)
 
 static void say_waiting(struct session *s)
 {
+	/* CMD's own end may be in the ring still. */
 	if (!s->child_done || s->said_waiting || !s->tracing || !s->engine.procs.live.len ||
-	    s->ticks % SECOND_TICKS)
+	    !s->pump.empty || s->ticks % SECOND_TICKS)
 		return;
 	s->said_waiting = true;
 	dft_info("CMD has ended; tracing goes on for %zu other %s (^C stops)",

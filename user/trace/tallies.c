@@ -56,6 +56,8 @@ static void find_file(struct dft_engine *engine, struct dft_proc *proc, struct d
 		e->file = DFT_TALLY_FILE_NAMED;
 		e->fhash = name->fhash;
 		dft_format_name(engine, proc, name);
+	} else {
+		e->file = DFT_TALLY_FILE_UNKNOWN; /* --no-args: nobody asks */
 	}
 }
 
