@@ -121,6 +121,7 @@ os.close(os.open("0/0", os.O_CREAT))
 """
     t = trace(tmp, [PYTHON, "-I", "-S", "-c", code], "--only", "open", cwd=tmp)
     t.no_loss()
+    check_with_reader(t.path)
     own = os.fsencode(tmp) + b"/"
     opened = [e.file[len(own):] for e in t.events("open") if e.file and e.file.startswith(own)]
     equal(opened, [b"0/%d" % i for i in range(20)] +
