@@ -12,6 +12,7 @@
 #endif
 
 #define CHAIN_MAX 24
+#define CHAIN_MAX_INLINE 10 /* where each step costs the verifier dear */
 
 /*
  * From the top of a mount to where it is mounted. `wash` is memory that makes a number of a pointer to
@@ -34,7 +35,8 @@ ALWAYS_INLINE int chain_cross(volatile __u64 *wash, __u64 *mnt_addr, __u64 *dent
 	return 0;
 }
 
-ALWAYS_INLINE __u64 chain_walk(struct dft_place *place)
+/* 0 when it has more than `max` steps. */
+ALWAYS_INLINE __u64 chain_walk(struct dft_place *place, const __u32 max)
 {
 	__u64 mnt_addr, dentry_addr, root_mnt, root_dentry, top, parent, hash;
 
@@ -44,7 +46,7 @@ ALWAYS_INLINE __u64 chain_walk(struct dft_place *place)
 	root_dentry = place->root_dentry;
 	hash = chain_begin(place);
 	top = (__u64)(READ(AT_ADDR(vfsmount, mnt_addr), mnt_root));
-	for (__u32 i = 0; i < CHAIN_MAX; i++) {
+	for (__u32 i = 0; i < max; i++) {
 		struct dentry *dentry;
 
 		if (dentry_addr == root_dentry && mnt_addr == root_mnt)
@@ -67,7 +69,7 @@ ALWAYS_INLINE __u64 chain_walk(struct dft_place *place)
 
 __u64 DFT_CHAIN_ID(struct dft_place *place)
 {
-	return place ? chain_walk(place) : 0;
+	return place ? chain_walk(place, CHAIN_MAX) : 0;
 }
 
 #endif

@@ -68,8 +68,9 @@ __u64 IO_TASK_NAME(struct dft_task *t)
 ALWAYS_INLINE __u64 task_name(struct dft_task *t, bool fast)
 {
 	__u32 epoch = names_epoch();
+	__u64 id = fast ? chain_walk(&t->place, CHAIN_MAX_INLINE) : 0;
 
-	return fast ? name_of(t, epoch, chain_walk(&t->place)) : IO_TASK_NAME(t);
+	return id ? name_of(t, epoch, id) : IO_TASK_NAME(t);
 }
 
 /* Notes the file of a descriptor as the call's first file. */
