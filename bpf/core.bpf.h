@@ -117,7 +117,8 @@ struct dft_task {
 	 * read the file's position again.
 	 */
 	__u64 file;
-	__u32 seen;     /* fd_sequence() of the descriptor or cwd_sequence() at entry */
+	__u32 seen;     /* fd_seen() of the descriptor or cwd_sequence() at entry */
+	__u32 key;      /* fd_key() of it */
 	__u16 nr;
 	__u16 call;     /* enum dft_call_flag known at entry */
 	__u8 cls, cls2;
@@ -125,7 +126,7 @@ struct dft_task {
 	__u8 append;    /* O_APPEND */
 	__u32 epoch;    /* dft_names_epoch that `known` is of */
 	__u64 known[KNOWN_NAMES]; /* ids surely in the map of names, by some bits of them */
-	__u32 seen2;
+	__u32 seen2, key2;
 	__u64 name2, file2;
 	/*
 	 * Bit 0: taken by who adds to the batch or takes it away, the thread itself or the iterator. When

@@ -87,7 +87,7 @@ ALWAYS_INLINE void note_fd(struct task_struct *task, struct dft_task *t, __u32 f
 	inode = READ(file, f_inode);
 	t->cls = class_of_inode(inode);
 	t->file = addr;
-	t->seen = fd_sequence(task, fd, false);
+	t->seen = fd_seen(task, t, fd, &t->key);
 	t->pos = READ(file, f_pos);
 	t->append = !!(READ(file, f_flags) & O_APPEND);
 	if (t->cls == DFT_CLASS_PIPE)
@@ -121,7 +121,7 @@ ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u3
 		return;
 	file = AT_ADDR(file, addr);
 	t->file2 = addr;
-	t->seen2 = fd_sequence(task, fd, false);
+	t->seen2 = fd_seen(task, t, fd, &t->key2);
 	inode = READ(file, f_inode);
 	t->cls2 = class_of_inode(inode);
 	if (t->cls2 == DFT_CLASS_PIPE)
@@ -442,21 +442,26 @@ static __attribute__((noinline)) int enter_second(struct dft_task *t, const stru
 }
 
 /* Tells calls of other threads that are under way that the descriptor has changed. */
-ALWAYS_INLINE void note_closed(struct task_struct *task, __u32 fd)
+ALWAYS_INLINE void note_closed(struct task_struct *task, struct dft_task *t, __u32 fd)
 {
-	__u32 *n = fds_are_shared(task) ? fd_counter(task, fd) : NULL;
+	__u32 key, *n;
 
+	if (!fds_are_shared(task))
+		return;
+	key = fd_key(task, t, fd);
+	n = bpf_map_lookup_elem(&fd_changes, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 }
 
 /* The same for calls that close another descriptor. */
-ALWAYS_INLINE void note_change(struct task_struct *task, const struct args *args, __u32 nr)
+ALWAYS_INLINE void note_change(struct task_struct *task, struct dft_task *t,
+			       const struct args *args, __u32 nr)
 {
 	const volatile struct dft_desc *d = desc_of(nr);
 
 	if (d->closes)
-		note_closed(task, arg(args, d->fd2 - 1));
+		note_closed(task, t, arg(args, d->fd2 - 1));
 }
 
 #endif

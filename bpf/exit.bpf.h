@@ -212,9 +212,9 @@ ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_des
 }
 
 /* Another file under the descriptor than at entry, or it was away in between? */
-ALWAYS_INLINE bool fd_replaced(struct task_struct *task, __u32 fd, __u64 file, __u32 seen)
+ALWAYS_INLINE bool fd_replaced(struct task_struct *task, __u32 fd, __u64 file, __u32 seen, __u32 key)
 {
-	return seen && (fd_sequence(task, fd, true) != seen || addr_of_fd(task, fd) != file);
+	return seen && (fd_sequence(key) != seen || addr_of_fd(task, fd) != file);
 }
 
 ALWAYS_INLINE bool cwd_replaced(struct task_struct *task, __u32 seen)
@@ -238,13 +238,13 @@ static __attribute__((noinline)) int was_replaced(struct exit_ctx *x)
 	if (x->nr == NR_CLOSE || d->special == DFT_SPECIAL_CHDIR || d->special == DFT_SPECIAL_EXEC)
 		return 0;
 	n = d->fd ? d->fd : t->call & DFT_CALL_DIRFD ? d->base : 0;
-	if (n ? fd_replaced(task, arg(&x->env.args, n - 1), t->file, t->seen) :
+	if (n ? fd_replaced(task, arg(&x->env.args, n - 1), t->file, t->seen, t->key) :
 		cwd_replaced(task, t->seen))
 		return 1;
 	n = d->fd2 ? d->fd2 : t->file2 ? d->base2 : 0;
 	if (d->closes)
 		return 0;
-	return n ? fd_replaced(task, arg(&x->env.args, n - 1), t->file2, t->seen2) :
+	return n ? fd_replaced(task, arg(&x->env.args, n - 1), t->file2, t->seen2, t->key2) :
 		   cwd_replaced(task, t->seen2);
 }
 
@@ -292,13 +292,6 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 	return 0;
 }
 
-/* was_replaced() of a simple call, which has one descriptor. */
-static __attribute__((noinline)) int simple_replaced(struct exit_ctx *x)
-{
-	return x->nr != NR_CLOSE && fd_replaced(bpf_get_current_task_btf(), arg(&x->env.args, 0),
-						x->t->file, x->t->seen);
-}
-
 /* A simple call that may be left out or aggregated. True when it was. */
 static __attribute__((noinline)) int dispose_simple(struct exit_ctx *x)
 {
@@ -318,14 +311,16 @@ static __attribute__((noinline)) int dispose_simple(struct exit_ctx *x)
 /*
  * A simple call: straight into the batch of its thread. What is not the usual way is not in line.
  */
-ALWAYS_INLINE void finish_simple(struct exit_ctx *x, const volatile struct dft_desc *d)
+ALWAYS_INLINE void finish_simple(struct task_struct *task, struct exit_ctx *x,
+				 const volatile struct dft_desc *d)
 {
 	struct dft_task *t = x->t;
 	struct dft_gathered *c;
 	__u32 at, n;
 	bool mine;
 
-	if (t->seen && simple_replaced(x))
+	if (x->nr != NR_CLOSE &&
+	    fd_replaced(task, arg(&x->env.args, 0), t->file, t->seen, t->key))
 		t->call |= DFT_CALL_REPLACED;
 	if (class_is_filtered(t->cls) || dft_knob_verdicts || dft_knob_only || dft_knob_min_dur ||
 	    dft_aggregate) {

@@ -202,16 +202,14 @@ ALWAYS_INLINE __u32 cwd_sequence(struct task_struct *task, bool must)
 	return sequence + 1;
 }
 
-ALWAYS_INLINE __u32 *fd_counter(struct task_struct *task, __u32 fd)
+/* Where the changes of a descriptor are counted. */
+ALWAYS_INLINE __u32 fd_key(struct task_struct *task, struct dft_task *t, __u32 fd)
 {
-	struct files_struct *files = task->files;
-	__u64 addr = 0;
-	__u32 key;
+	/* A number to the verifier, which lets no arithmetic be done on a pointer. */
+	volatile __u64 *wash = &t->place.id;
 
-	/* Through a helper, as the verifier lets no arithmetic be done on a pointer. */
-	bpf_probe_read_kernel(&addr, sizeof(addr), &files);
-	key = (mix(addr, fd) >> 16) & (FD_CHANGES - 1);
-	return bpf_map_lookup_elem(&fd_changes, &key);
+	*wash = (__u64)task->files;
+	return (mix(*wash, fd) >> 16) & (FD_CHANGES - 1);
 }
 
 ALWAYS_INLINE bool fds_are_shared(struct task_struct *task)
@@ -221,14 +219,20 @@ ALWAYS_INLINE bool fds_are_shared(struct task_struct *task)
 	return files && READ(files, count.counter) > 1;
 }
 
-ALWAYS_INLINE __u32 fd_sequence(struct task_struct *task, __u32 fd, bool must)
+ALWAYS_INLINE __u32 fd_sequence(__u32 key)
 {
-	__u32 *n;
+	__u32 *n = bpf_map_lookup_elem(&fd_changes, &key);
 
-	if (!must && !fds_are_shared(task))
-		return 0;
-	n = fd_counter(task, fd);
 	return n ? *n + 1 : 0;
+}
+
+/* At entry: 0 if nobody else can change the descriptor. */
+ALWAYS_INLINE __u32 fd_seen(struct task_struct *task, struct dft_task *t, __u32 fd, __u32 *key)
+{
+	if (!fds_are_shared(task))
+		return 0;
+	*key = fd_key(task, t, fd);
+	return fd_sequence(*key);
 }
 
 ALWAYS_INLINE int place_file(struct dft_place *place, struct task_struct *task, struct file *file)

@@ -39,7 +39,7 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 	enter_files(t, args, nr);
 	if (d->fd2 || d->path2 || d->early || d->special)
 		enter_second(t, args, nr);
-	note_change(task, args, nr);
+	note_change(task, t, args, nr);
 	return 1;
 }
 
@@ -83,7 +83,7 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 
 		note_fd(task, t, fd, false, true);
 		if (nr == NR_CLOSE)
-			note_closed(task, fd);
+			note_closed(task, t, fd);
 	} else {
 		struct args args = {};
 
@@ -116,14 +116,14 @@ int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 	d = desc_of(x.nr);
 	if (d->simple && !(t->flags & TASK_BEFORE_EXEC)) {
 		if (x.nr == NR_CLOSE)
-			note_closed(task, x.env.args.v[0]);
-		finish_simple(&x, d);
+			note_closed(task, t, x.env.args.v[0]);
+		finish_simple(task, &x, d);
 		t->ts_ns = 0;
 		return 0;
 	}
 	if (d->special == DFT_SPECIAL_EXEC)
 		x.env.args.v[4] = t->pos; /* exec has cleared the registers */
-	note_change(task, &x.env.args, x.nr);
+	note_change(task, t, &x.env.args, x.nr);
 	if (!(t->flags & TASK_BEFORE_EXEC)) /* our own child, and its exec failed */
 		finish(&x);
 	t->ts_ns = 0;
