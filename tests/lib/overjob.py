@@ -128,9 +128,12 @@ def check_exact(out, truth, *, more=0, may_lose=()):
     bad, extra = [], collections.Counter()
     for key in set(got) | set(truth):
         have, want = got[key], truth.get(key, (0, 0, 0))
-        if more and have[0] == want[0] + 1 and have[1] - want[1] + have[2] - want[2] in (0, 1):
+        if have == want:
+            continue
+        # The thread died in the call, or before it had noted all of it.
+        if more and have[0] - want[0] in (0, 1) and have[1] - want[1] + have[2] - want[2] in (0, 1):
             extra[key[0]] += 1
-        elif have != want:
+        else:
             bad.append(f"{key}: {have}, want {want}")
     check(not bad, lambda: f"{len(bad)} of {len(truth)} sums are wrong: " + "; ".join(bad[:4]))
     check(all(n <= more for n in extra.values()), f"{extra}: there can be {more} more of each process")
