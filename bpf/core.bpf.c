@@ -189,9 +189,3 @@ __hidden struct dft_scratch *dft_scratch_get(__u32 iter)
 	}
 	return s;
 }
-
-__hidden int dft_scratch_put(struct dft_scratch *s)
-{
-	s->busy = 0;
-	return 0;
-}

@@ -77,6 +77,7 @@ enum task_flag {
 	TASK_TEXT2_SENT = 1 << 3,
 	TASK_TEXT2_LOST = 1 << 4,
 	TASK_QUIET = 1 << 5, /* there will be no record of the call: its texts are not sent */
+	TASK_ABSOLUTE = 1 << 6, /* the first text of the call in flight begins with '/' */
 };
 
 /*
@@ -287,7 +288,11 @@ bool dft_ring_is_tight(void) __hidden;
 
 /* Scratch of this CPU or of the iterator, or NULL (counted) when it is in use. */
 struct dft_scratch *dft_scratch_get(__u32 iter) __hidden;
-int dft_scratch_put(struct dft_scratch *s) __hidden;
+
+ALWAYS_INLINE void dft_scratch_put(struct dft_scratch *s)
+{
+	s->busy = 0;
+}
 
 ALWAYS_INLINE void tally_key(struct dft_tally_key *key, const struct dft_who *who, __u8 kind, __u16 nr)
 {
@@ -317,15 +322,21 @@ ALWAYS_INLINE bool take(struct dft_task *t)
 	return !(__sync_lock_test_and_set(&t->busy, 1) & 1);
 }
 
-/*
- * Hands in what the current thread has gathered: before anything else of it that must stand behind
- * those calls.
- */
-int dft_flush(struct dft_task *t) __hidden;
+int dft_flush_batch(struct dft_task *t) __hidden;
 /* The call in calls[DFT_BATCH_MAX], not gathered. */
 int dft_send_single(struct dft_task *t) __hidden;
 /* The batch, by whoever has set `busy`; it is empty afterwards. */
 int dft_hand_in(struct dft_task *t, __u32 tid);
+
+/*
+ * Hands in what the current thread has gathered: before anything else of it that must stand behind
+ * those calls.
+ */
+ALWAYS_INLINE void dft_flush(struct dft_task *t)
+{
+	if (t->batch.n)
+		dft_flush_batch(t);
+}
 
 /* ---- image.bpf.c ---------------------------------------------------------------------------- */
 

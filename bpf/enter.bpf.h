@@ -18,15 +18,15 @@
 #define CLOSE_RANGE_CLOEXEC 4u
 #define CLOSE_RANGE_FLAGS   6u
 
-/*
- * Why a call is left out whatever its file: enum dft_class from DFT_CLASS_ONLY on, or 0. `form` is
- * dft_desc_form().
- */
-ALWAYS_INLINE __u8 left_out(__u32 nr, __u32 form, __u64 dur_ns)
+/* Not among those of --only: left out whatever its file. `form` is dft_desc_form(). */
+ALWAYS_INLINE bool is_dropped(__u32 nr, __u32 form)
 {
-	if (dft_knob_only && desc_of(nr)->drop & 1 << (form & 3))
-		return DFT_CLASS_ONLY;
-	return dft_knob_min_dur && dur_ns < dft_knob_min_dur ? DFT_CLASS_MIN_DUR : 0;
+	return dft_knob_only && desc_of(nr)->drop & 1 << (form & 3);
+}
+
+ALWAYS_INLINE bool is_too_short(__u64 dur_ns)
+{
+	return dft_knob_min_dur && dur_ns < dft_knob_min_dur;
 }
 
 /*
@@ -158,7 +158,8 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const
 {
 	__s32 dirfd = d->base ? (__s32)arg(args, d->base - 1) : AT_FDCWD;
 
-	if (path_is_absolute(arg(args, d->path - 1)))
+	if (t->flags & TASK_TEXT1_SENT ? t->flags & TASK_ABSOLUTE :
+					 path_is_absolute(arg(args, d->path - 1)))
 		return;
 	if (dirfd != AT_FDCWD) {
 		/* Named whatever its class: relative to /proc is a name like any other. */
@@ -214,6 +215,8 @@ static __attribute__((noinline)) int send_text(struct dft_task *t, __u64 user, _
 	rec->tid = (__u32)bpf_get_current_pid_tgid();
 	rec->nr = t->nr;
 	rec->base = slot == 2 ? t->name2 : 0;
+	if (slot == 1 && rec->text[0] == '/')
+		t->flags |= TASK_ABSOLUTE;
 	if (t->flags & TASK_QUIET || !dft_emit_detail(rec, sizeof(*rec) + len))
 		err = len;
 out:
@@ -228,30 +231,29 @@ ALWAYS_INLINE bool empty_path_allowed(const struct args *args, const volatile st
 }
 
 /* Strings that the call itself may overwrite. What is not resident yet is read at exit. */
-ALWAYS_INLINE void note_early(struct dft_task *t, const struct args *args,
+ALWAYS_INLINE void note_text1(struct dft_task *t, const struct args *args,
 			      const volatile struct dft_desc *d)
 {
 	bool empty_ok = empty_path_allowed(args, d);
-	int len;
+	int len = send_text(t, arg(args, d->path - 1), 1, empty_ok);
 
-	if (d->fd && class_is_filtered(t->cls))
-		return;
-	if (d->path) {
-		len = send_text(t, arg(args, d->path - 1), 1, empty_ok);
-		if (len >= 0)
-			t->flags |= TASK_TEXT1_SENT;
-		else if (len == -2)
-			t->flags |= TASK_TEXT1_LOST;
-		if (!len && empty_ok)
-			t->call |= DFT_CALL_SELF;
-	}
-	if (d->path2) {
-		len = send_text(t, arg(args, d->path2 - 1), 2, 0);
-		if (len >= 0)
-			t->flags |= TASK_TEXT2_SENT;
-		else if (len == -2)
-			t->flags |= TASK_TEXT2_LOST;
-	}
+	if (len >= 0)
+		t->flags |= TASK_TEXT1_SENT;
+	else if (len == -2)
+		t->flags |= TASK_TEXT1_LOST;
+	if (!len && empty_ok)
+		t->call |= DFT_CALL_SELF;
+}
+
+ALWAYS_INLINE void note_text2(struct dft_task *t, const struct args *args,
+			      const volatile struct dft_desc *d)
+{
+	int len = send_text(t, arg(args, d->path2 - 1), 2, 0);
+
+	if (len >= 0)
+		t->flags |= TASK_TEXT2_SENT;
+	else if (len == -2)
+		t->flags |= TASK_TEXT2_LOST;
 }
 
 struct closing {
@@ -270,14 +272,16 @@ ALWAYS_INLINE void send_implied_close(struct dft_task *t, __u64 ts_ns, __u64 dur
 	struct dft_sum sum = { .ts_ns = ts_ns, .dur_ns = dur_ns };
 	struct dft_rec_call rec = {};
 	struct dft_tally_key key;
-	__u8 cls = cls_flags;
 
 	tally_key(&key, &t->who, DFT_TALLY_FILTERED, NR_CLOSE);
-	if (dft_knob_verdicts && name && bpf_map_lookup_elem(&verdicts, &name))
-		cls = DFT_CLASS_EXCLUDED;
-	key.cls = class_is_filtered(cls) || cls == DFT_CLASS_EXCLUDED ? cls : 0;
-	if (!key.cls)
-		key.cls = left_out(NR_CLOSE, 0, dur_ns);
+	if (is_dropped(NR_CLOSE, 0))
+		key.cls = DFT_CLASS_ONLY;
+	else if (class_is_filtered(cls_flags))
+		key.cls = cls_flags;
+	else if (dft_knob_verdicts && name && bpf_map_lookup_elem(&verdicts, &name))
+		key.cls = DFT_CLASS_EXCLUDED;
+	else if (is_too_short(dur_ns))
+		key.cls = DFT_CLASS_MIN_DUR;
 	if (!key.cls && dft_aggregate) {
 		key.kind = DFT_TALLY_CHOSEN;
 		key.id = name;
@@ -289,12 +293,13 @@ ALWAYS_INLINE void send_implied_close(struct dft_task *t, __u64 ts_ns, __u64 dur
 	rec.type = DFT_REC_CALL;
 	rec.nr = t->nr;
 	rec.flags = DFT_CALL_VIA | (cls_flags >> 8) | (name ? 0 : DFT_CALL_NAMELESS);
-	rec.cls = cls;
+	rec.cls = cls_flags;
 	rec.ts_ns = ts_ns;
 	rec.dur_ns = dur_ns;
 	rec.pid = t->who.pid;
 	rec.tid = (__u32)bpf_get_current_pid_tgid();
 	rec.name = name;
+	dft_flush(t);
 	if (dft_emit_detail(&rec, sizeof(rec))) {
 		key.kind = DFT_TALLY_SHED;
 		key.id = name;
@@ -401,16 +406,17 @@ ALWAYS_INLINE bool enter_uncommon(struct task_struct *task, struct dft_task *t,
 	return true;
 }
 
-static __attribute__((noinline)) int enter_files(struct dft_task *t, const struct args *args, __u32 nr)
+/* The first file, and the first string if it must be read now. */
+ALWAYS_INLINE void enter_first(struct task_struct *task, struct dft_task *t, const struct args *args,
+			       const volatile struct dft_desc *d)
 {
-	const volatile struct dft_desc *d = desc_of(nr);
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (d->fd)
+	if (d->fd) {
 		IO_NOTE_FILE(t, arg(args, d->fd - 1), false);
-	else if (d->path)
+	} else if (d->path) {
+		if (d->early)
+			note_text1(t, args, d);
 		note_base(task, t, args, d);
-	return 0;
+	}
 }
 
 static __attribute__((noinline)) int enter_second(struct dft_task *t, const struct args *args, __u32 nr)
@@ -432,8 +438,8 @@ static __attribute__((noinline)) int enter_second(struct dft_task *t, const stru
 	} else if (d->path2 && !d->raw2) {
 		note_base2(task, t, args, d);
 	}
-	if (d->early)
-		note_early(t, args, d);
+	if (d->early && d->path2 && !(d->fd && class_is_filtered(t->cls)))
+		note_text2(t, args, d);
 	if (d->special == DFT_SPECIAL_CLOSE_RANGE)
 		note_close_range(t, arg(args, 0), arg(args, 1), arg(args, 2));
 	else if (d->special == DFT_SPECIAL_EXEC)

@@ -66,6 +66,76 @@ ALWAYS_INLINE void env_fill(struct value_env *env, const struct dft_task *t)
 	env->append = t->append;
 }
 
+/* Where the next call of the batch goes; `mine` is false while the batch is being taken away. */
+ALWAYS_INLINE struct dft_gathered *gather_begin(struct dft_task *t, bool *mine)
+{
+	__u32 at = DFT_BATCH_MAX;
+
+	*mine = take(t);
+	if (*mine && t->batch.n < DFT_BATCH_MAX)
+		at = t->batch.n;
+	bound(at);
+	return at > DFT_BATCH_MAX ? NULL : &t->calls[at];
+}
+
+ALWAYS_INLINE void gather_end(const struct exit_ctx *x, bool mine)
+{
+	struct dft_task *t = x->t;
+	__u32 n;
+
+	if (!mine) {
+		dft_send_single(t);
+		return;
+	}
+	n = t->batch.n + 1;
+	t->batch.n = n;
+	if (n >= DFT_BATCH_MAX || t->ts_ns + x->dur_ns - t->calls[0].ts_ns > dft_knob_flush)
+		dft_hand_in(t, x->tid);
+	let_go(&t->busy, t->handed << 1);
+}
+
+ALWAYS_INLINE void gathered_fill(struct dft_gathered *c, const struct exit_ctx *x)
+{
+	const struct dft_task *t = x->t;
+
+	c->nr = x->nr;
+	c->nvals = 0;
+	c->present = 0;
+	c->cls = t->cls;
+	c->ts_ns = t->ts_ns;
+	c->dur_ns = x->dur_ns;
+	c->ret = x->env.ret;
+	c->name = t->name;
+}
+
+/* A call that a batch cannot hold: one with strings, or whose tally would not be by number and file. */
+#define NOT_GATHERED                                                                                 \
+	(DFT_CALL_BASE | DFT_CALL_SELF | DFT_CALL_TEXT1 | DFT_CALL_TEXT2 | DFT_CALL_FAULT1 |         \
+	 DFT_CALL_FAULT2 | DFT_CALL_LOST1 | DFT_CALL_LOST2)
+
+/* Not exec: what the process makes from then on refers to the program. */
+ALWAYS_INLINE bool can_gather(const volatile struct dft_desc *d, const struct dft_rec_call *rec)
+{
+	return !(rec->flags & NOT_GATHERED) && rec->nvals <= DFT_BATCH_VALS && !d->at_flags &&
+	       d->special != DFT_SPECIAL_EXEC;
+}
+
+ALWAYS_INLINE void gather_call(const struct exit_ctx *x, const union call_rec *rec)
+{
+	bool mine;
+	struct dft_gathered *c = gather_begin(x->t, &mine);
+
+	if (!c)
+		return;
+	gathered_fill(c, x);
+	c->flags = rec->c.flags;
+	c->nvals = rec->c.nvals;
+	c->present = rec->c.present;
+	for (__u32 i = 0; i < DFT_BATCH_VALS; i++)
+		c->val[i] = rec->c.val[i];
+	gather_end(x, mine);
+}
+
 static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 {
 	const volatile struct dft_desc *d = desc_of(x->nr);
@@ -85,10 +155,14 @@ static __attribute__((noinline)) int send_call(struct exit_ctx *x, __u32 call)
 	rec.c.name = t->name;
 	if (d->src[0]) {
 		env_fill(&x->env, t);
-		for (__u32 i = 0; i < DFT_MAX_VALS; i++)
-			if (!dft_value(&x->env, &rec, i))
-				break;
+		for (__u32 i = 0; i < DFT_MAX_VALS && d->src[i]; i++)
+			dft_value(&x->env, &rec, i);
 	}
+	if (can_gather(d, &rec.c)) {
+		gather_call(x, &rec);
+		return 0;
+	}
+	dft_flush(t);
 	size = sizeof(rec.c) + (rec.c.nvals & DFT_MAX_VALS) * sizeof(__u64);
 	if (dft_emit_detail(&rec, size))
 		tally_call(x, DFT_TALLY_SHED, call);
@@ -195,8 +269,8 @@ ALWAYS_INLINE bool exit_is_no_event(struct exit_ctx *x, const volatile struct df
 	       flags & CLONE_THREAD;
 }
 
-/* The class that has the call left out, 0 if it is kept. */
-ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_desc *d, __u32 call)
+/* The class of the file that has the call left out, or 0. */
+ALWAYS_INLINE __u8 filter_file(struct dft_task *t, const volatile struct dft_desc *d, __u32 call)
 {
 	bool is_file = d->fd || d->ret == DFT_RET_FILE || call & DFT_CALL_SELF;
 
@@ -209,6 +283,18 @@ ALWAYS_INLINE __u8 exit_filter(struct dft_task *t, const volatile struct dft_des
 	    (!d->fd2 || d->closes || !t->name2 || bpf_map_lookup_elem(&verdicts, &t->name2)))
 		return DFT_CLASS_EXCLUDED;
 	return 0;
+}
+
+/* Why the call is left out: the first reason that holds, or 0 if it is kept. */
+ALWAYS_INLINE __u8 exit_filter(struct exit_ctx *x, const volatile struct dft_desc *d, __u32 call,
+			       __u32 form)
+{
+	__u8 cls;
+
+	if (is_dropped(x->nr, form))
+		return DFT_CLASS_ONLY;
+	cls = filter_file(x->t, d, call);
+	return cls ? cls : is_too_short(x->dur_ns) ? DFT_CLASS_MIN_DUR : 0;
 }
 
 /* Another file under the descriptor than at entry, or it was away in between? */
@@ -251,11 +337,8 @@ static __attribute__((noinline)) int was_replaced(struct exit_ctx *x)
 /* The call goes where it belongs: to the tallies, or as a record into the ring. */
 ALWAYS_INLINE void dispose(struct exit_ctx *x, const volatile struct dft_desc *d, __u32 call)
 {
-	struct dft_task *t = x->t;
-	__u32 cls = exit_filter(t, d, call);
+	__u32 cls = exit_filter(x, d, call, form_of(x, call));
 
-	if (!cls)
-		cls = left_out(x->nr, form_of(x, call), x->dur_ns);
 	if (cls)
 		count_filtered(x, cls, call);
 	else if (dft_aggregate)
@@ -278,7 +361,7 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 		dft_image(t, t->file);
 	if (d->ret == DFT_RET_FILE && x->env.ret >= 0)
 		exit_opened(x);
-	else if (was_replaced(x))
+	else if ((t->seen || t->seen2) && was_replaced(x))
 		t->call |= DFT_CALL_REPLACED;
 	call = t->call;
 	if (dft_knob_min_dur && x->dur_ns < dft_knob_min_dur)
@@ -295,10 +378,8 @@ static __attribute__((noinline)) int finish(struct exit_ctx *x)
 /* A simple call that may be left out or aggregated. True when it was. */
 static __attribute__((noinline)) int dispose_simple(struct exit_ctx *x)
 {
-	__u32 call = x->t->call, cls = exit_filter(x->t, desc_of(x->nr), call);
+	__u32 call = x->t->call, cls = exit_filter(x, desc_of(x->nr), call, 0);
 
-	if (!cls)
-		cls = left_out(x->nr, 0, x->dur_ns);
 	if (cls)
 		count_filtered(x, cls, call);
 	else if (dft_aggregate)
@@ -316,7 +397,6 @@ ALWAYS_INLINE void finish_simple(struct task_struct *task, struct exit_ctx *x,
 {
 	struct dft_task *t = x->t;
 	struct dft_gathered *c;
-	__u32 at, n;
 	bool mine;
 
 	if (x->nr != NR_CLOSE &&
@@ -327,21 +407,10 @@ ALWAYS_INLINE void finish_simple(struct task_struct *task, struct exit_ctx *x,
 		if (dispose_simple(x))
 			return;
 	}
-	mine = take(t);
-	n = t->batch.n;
-	at = mine && n < DFT_BATCH_MAX ? n : DFT_BATCH_MAX;
-	bound(at);
-	if (at > DFT_BATCH_MAX)
+	c = gather_begin(t, &mine);
+	if (!c)
 		return;
-	c = &t->calls[at];
-	c->nr = x->nr;
-	c->nvals = 0;
-	c->present = 0;
-	c->cls = t->cls;
-	c->ts_ns = t->ts_ns;
-	c->dur_ns = x->dur_ns;
-	c->ret = x->env.ret;
-	c->name = t->name;
+	gathered_fill(c, x);
 	if (d->src[0]) {
 		__u16 flags = 0;
 
@@ -360,14 +429,7 @@ ALWAYS_INLINE void finish_simple(struct task_struct *task, struct exit_ctx *x,
 		t->call |= flags;
 	}
 	c->flags = t->call;
-	if (!mine) {
-		dft_send_single(t);
-		return;
-	}
-	t->batch.n = ++n;
-	if (n >= DFT_BATCH_MAX || t->ts_ns + x->dur_ns - t->calls[0].ts_ns > dft_knob_flush)
-		dft_hand_in(t, x->tid);
-	let_go(&t->busy, t->handed << 1);
+	gather_end(x, mine);
 }
 
 #endif

@@ -67,9 +67,9 @@ int dft_hand_in(struct dft_task *t, __u32 tid)
 	return 0;
 }
 
-__hidden int dft_flush(struct dft_task *t)
+__hidden int dft_flush_batch(struct dft_task *t)
 {
-	if (!t->batch.n || !take(t))
+	if (!take(t))
 		return 0; /* being taken away just now */
 	dft_hand_in(t, (__u32)bpf_get_current_pid_tgid());
 	let_go(&t->busy, t->handed << 1);

@@ -27,8 +27,6 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 
 	if (enter_uncommon(task, t, args, nr))
 		return 0;
-	/* Whatever is sent from here on stands behind the calls before this one. */
-	dft_flush(t);
 	t->name2 = 0;
 	t->file2 = 0;
 	t->seen2 = 0;
@@ -36,8 +34,8 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 	t->cls2 = DFT_CLASS_NONE;
 	if (dft_aggregate || (dft_knob_only && d->drop == DFT_DROP_ALL))
 		t->flags |= TASK_QUIET;
-	enter_files(t, args, nr);
-	if (d->fd2 || d->path2 || d->early || d->special)
+	enter_first(task, t, args, d);
+	if (d->fd2 || d->path2 || d->special)
 		enter_second(t, args, nr);
 	note_change(task, t, args, nr);
 	return 1;
@@ -81,7 +79,8 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	if ((__u64)nr < DFT_NR_MAX && d->simple && !task_is_compat(task)) {
 		__u32 fd = regs_first(regs);
 
-		note_fd(task, t, fd, false, true);
+		if (!dft_knob_only || !is_dropped(nr, 0))
+			note_fd(task, t, fd, false, true);
 		if (nr == NR_CLOSE)
 			note_closed(task, t, fd);
 	} else {
