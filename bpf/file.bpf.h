@@ -14,6 +14,11 @@
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define AT_ADDR(type, addr)                                                                        \
 	((struct type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(struct type)))
+/*
+ * A pointer of a task, by an address that the verifier does not trust: for each pointer loaded by one
+ * that it does, and each time it comes by, it searches all types of the kernel by name, in milliseconds.
+ */
+#define OF_TASK(task, a)	AT_ADDR(task_struct, task)->a
 #define CHAIN_ID(place)		dft_cast_chain_id(place)
 #define READ_1(src, a)		(src)->a
 #define READ_2(src, a, b)	(src)->a->b
@@ -24,6 +29,7 @@ extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
 #define READ_WORD(addr)		((__u64)AT_ADDR(path, addr)->mnt)
 #else
 #define AT_ADDR(type, addr) ((struct type *)(addr))
+#define OF_TASK(task, a)	    (task)->a
 #define CHAIN_ID(place)	    dft_chain_id(place)
 #define READ(src, ...)	    BPF_CORE_READ(src, __VA_ARGS__)
 #define READ_WORD(addr)	    read_word((const void *)(addr))
@@ -122,7 +128,7 @@ ALWAYS_INLINE bool class_is_filtered(__u8 cls)
 /* Address of the struct file of a descriptor, or 0. */
 ALWAYS_INLINE __u64 addr_of_fd(struct task_struct *task, __u32 fd)
 {
-	struct files_struct *files = task->files;
+	struct files_struct *files = OF_TASK(task, files);
 	struct fdtable *fdt;
 
 	if (!files)
@@ -157,7 +163,7 @@ ALWAYS_INLINE __u64 place_name(struct dft_who *who, struct dft_place *place)
 ALWAYS_INLINE int place_fill(struct dft_place *place, struct task_struct *task, struct dentry *dentry,
 			     struct inode *inode)
 {
-	struct fs_struct *fs = task->fs;
+	struct fs_struct *fs = OF_TASK(task, fs);
 
 	if (!fs)
 		return -1;
@@ -174,7 +180,7 @@ ALWAYS_INLINE int place_fill(struct dft_place *place, struct task_struct *task, 
 
 ALWAYS_INLINE int place_cwd(struct dft_place *place, struct task_struct *task)
 {
-	struct fs_struct *fs = task->fs;
+	struct fs_struct *fs = OF_TASK(task, fs);
 	struct dentry *dentry;
 
 	if (!fs)
@@ -192,7 +198,7 @@ ALWAYS_INLINE int place_cwd(struct dft_place *place, struct task_struct *task)
  */
 ALWAYS_INLINE __u32 cwd_sequence(struct task_struct *task, bool must)
 {
-	struct fs_struct *fs = task->fs;
+	struct fs_struct *fs = OF_TASK(task, fs);
 	__u32 sequence = 0;
 
 	if (!fs || (!must && READ(fs, users) < 2))
@@ -208,13 +214,13 @@ ALWAYS_INLINE __u32 fd_key(struct task_struct *task, struct dft_task *t, __u32 f
 	/* A number to the verifier, which lets no arithmetic be done on a pointer. */
 	volatile __u64 *wash = &t->place.id;
 
-	*wash = (__u64)task->files;
+	*wash = (__u64)OF_TASK(task, files);
 	return (mix(*wash, fd) >> 16) & (FD_CHANGES - 1);
 }
 
 ALWAYS_INLINE bool fds_are_shared(struct task_struct *task)
 {
-	struct files_struct *files = task->files;
+	struct files_struct *files = OF_TASK(task, files);
 
 	return files && READ(files, count.counter) > 1;
 }

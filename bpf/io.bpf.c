@@ -27,6 +27,9 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 
 	if (enter_uncommon(task, t, args, nr))
 		return 0;
+	/* What stands behind belongs to another program; and by the exec hook the thread's id may be another. */
+	if (d->special == DFT_SPECIAL_EXEC)
+		dft_flush(t);
 	t->name2 = 0;
 	t->file2 = 0;
 	t->seen2 = 0;

@@ -187,7 +187,6 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	if (!t || !t->who.pid)
 		return 0;
 	t->flags &= ~TASK_BEFORE_EXEC;
-	dft_flush(t); /* calls of the program before */
 	s = dft_scratch_get(0);
 	if (!s) {
 		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);

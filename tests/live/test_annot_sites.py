@@ -448,6 +448,27 @@ def test_sites_one_by_one(tmp):
     equal(seen[1], seen[0], "events")
 
 
+def links_of(pid):
+    """{type: number} of a process's links of BPF programs."""
+    infos = [i.read_text() for i in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    return collections.Counter(re.findall(r"^link_type:\s*(\S+)$", "\n".join(infos), re.MULTILINE))
+
+
+@test
+def test_sites_at_once(tmp):
+    """One link for all probes of a file where the kernel has such, one for each elsewhere."""
+    need_root()
+    need_feature("uprobe_multi")
+    path = PROGS / "annot_sites_few"
+    for env, kind, number, other in ((None, "uprobe_multi", 1, "perf"),
+                                     (FALLBACK, "perf", len(Sites(path).all), "uprobe_multi")):
+        with Background(["cat"]) as idle, \
+                Tracer(tmp, "--usdt", path, "-p", idle.pid, env=env, out=tmp / kind) as tracer:
+            links = links_of(tracer.pid)
+        # The library that is built beside the tracer is listened to as well.
+        check(number <= links[kind] <= number + 10 and not links[other], f"{kind}: {links}")
+
+
 # ---- what events carry -----------------------------------------------------------------------
 
 def fnv(text):

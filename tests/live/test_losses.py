@@ -268,5 +268,57 @@ def test_exit_of_a_process_with_idle_threads(tmp):
         equal(f.exit, {"code": 7}, f"exit of {f.path.name}")
 
 
+UNSETTLED = clean_env(LD_PRELOAD=os.fspath(BUILD / "tests/progs/no_settling"), NO_SETTLING="1")
+NOT_WAITED = (b"dftrace-bpf: calls in progress could not be waited for: Cannot allocate memory (the last "
+              b"ones may be missing from the trace)")
+
+
+def unsettled(tmp, status, **more):
+    """A process that lives on when its tracer ends, which cannot wait for calls in progress."""
+    path = file_of(tmp)
+    with Background([SHAPES, "idle", "1", "60", path]) as job:
+        equal(job.line(), b"live\n")
+        with Tracer(tmp, "-p", job.pid, status=status, **more) as tracer:
+            tracer.stop()
+    return tracer, tracer.trace.by_pid(job.pid)
+
+
+@test
+def test_calls_that_cannot_be_waited_for(tmp):
+    """Nobody knows how many are missing: the tracer, its exit status and the trace say that much."""
+    need_root()
+    tracer, f = unsettled(tmp, 1, env=UNSETTLED)
+    equal([line for line in tracer.err.splitlines() if b"not be waited" in line], [NOT_WAITED], "what it says")
+    check(b" 0 or more lost" in tracer.err, f"the count is none: {tracer.err}")
+    equal(f.lost, {"tracer_failed": 1}, "lost")
+    r = run([READER, "check", tracer.out]).want(1)
+    check("1 lost: tracer_failed" in r.out.decode(), f"dftrace check says {r.out}")
+
+
+@test
+def test_calls_that_are_waited_for(tmp):
+    """The same without a failure: nothing is said to be missing."""
+    need_root()
+    tracer, f = unsettled(tmp, 0)
+    check(b"not be waited" not in tracer.err and b" 0 lost" in tracer.err, f"it says {tracer.err}")
+    equal(f.lost, {}, "lost")
+
+
+@test
+def test_failure_while_tracing(tmp):
+    """A tracer that fails before its end says so in the traces of those that live then."""
+    need_root()
+    path = file_of(tmp)
+    with Background([SHAPES, "idle", "1", "60", path]) as job:
+        equal(job.line(), b"live\n")
+        # As soon as a name is sent names are forgotten, for which it has to wait; at the end it can.
+        env = {**UNSETTLED, "DFTRACE_BPF_NAMES_HIGH": "0"}
+        with Tracer(tmp, "-p", job.pid, status=1, env=env) as tracer:
+            t = tracer.wait()
+    check(b"tracing stops: Cannot allocate memory" in tracer.err, f"it says {tracer.err}")
+    check(b"not be waited" not in tracer.err, "it could not wait at its end either: nothing is tested")
+    equal(t.by_pid(job.pid).lost, {"tracer_failed": 1}, "lost")
+
+
 if __name__ == "__main__":
     main()

@@ -229,6 +229,8 @@ def test_exec_of_a_thread(tmp):
     equal([(e.ret, e.tid) for e in execs], [(0, f.pid), (0, f.pid)], "results and threads")
     before, = t.events("access", file="/dft-before-exec")
     check(before.tid != f.pid, "the exec was to come from another thread")
+    last = [e for e in f.events[:f.events.index(execs[1])] if e.tid == before.tid]
+    equal([e.name for e in last], ["access", "open", "close"], "its calls, all before the exec")
     equal(f.exit, {"code": 0}, "exit")
 
 

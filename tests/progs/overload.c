@@ -65,8 +65,12 @@ static const struct {
 	[UNLINK] = { "unlink", false },
 };
 
+/* A call is noted in one step, by the store of `now`: a thread may die at any moment. */
 struct sum {
-	uint64_t calls, errors, bytes;
+	uint64_t now;
+	struct {
+		uint64_t calls, errors, bytes;
+	} at[2];
 };
 
 struct writer {
@@ -124,13 +128,16 @@ static void path_of(char path[512], unsigned int process, const char *name)
 static long did(struct writer *w, enum op op, int file, long ret, bool fails)
 {
 	struct sum *sum = &w->sums[op][file];
+	uint64_t next = !sum->now;
 
 	if ((ret < 0) != fails)
 		die(ops[op].name);
-	sum->calls++;
-	sum->errors += ret < 0;
+	sum->at[next] = sum->at[!next];
+	sum->at[next].calls++;
+	sum->at[next].errors += ret < 0;
 	if (ops[op].bytes && ret > 0)
-		sum->bytes += (uint64_t)ret;
+		sum->at[next].bytes += (uint64_t)ret;
+	__atomic_store_n(&sum->now, next, __ATOMIC_RELEASE);
 	w->calls++;
 	return ret;
 }
@@ -333,23 +340,24 @@ static void say_sum(unsigned int process, const char *path, int op, unsigned int
 		    unsigned int n, int file)
 {
 	struct writer *writers = &shared->writers[process * threads];
-	struct sum all = { 0 };
+	uint64_t calls = 0, errors = 0, bytes = 0;
 	static bool more;
 
 	for (unsigned int i = thread; i < thread + n; i++) {
-		all.calls += writers[i].sums[op][file].calls;
-		all.errors += writers[i].sums[op][file].errors;
-		all.bytes += writers[i].sums[op][file].bytes;
+		const struct sum *sum = &writers[i].sums[op][file];
+
+		calls += sum->at[sum->now].calls;
+		errors += sum->at[sum->now].errors;
+		bytes += sum->at[sum->now].bytes;
 	}
-	if (!all.calls)
+	if (!calls)
 		return;
 	printf("%s[%d,", more ? "," : "", writers[0].pid);
 	if (path)
 		printf("\"%s\"", path);
 	else
 		printf("null");
-	printf(",\"%s\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", ops[op].name, all.calls, all.errors,
-	       all.bytes);
+	printf(",\"%s\",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", ops[op].name, calls, errors, bytes);
 	more = true;
 }
 

@@ -3,6 +3,7 @@
  * A thread that is not the first one execs another program while further threads are blocked:
  * thread_exec PROGRAM ARGUMENTS
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ static void *executor(void *arg)
 {
 	pthread_barrier_wait(&all);
 	access("/dft-before-exec", F_OK);
+	close(open("/", O_RDONLY | O_DIRECTORY));
 	execv(command[0], command);
 	perror(command[0]);
 	_exit(1);

@@ -98,6 +98,8 @@ static void write_lost(struct dft_json *json, struct dft_engine *engine, struct 
 		counts_add(&counts, "uncounted_of_all_processes", engine->uncounted);
 		engine->uncounted_told = true;
 	}
+	if (engine->failed)
+		counts_add(&counts, "tracer_failed", 1);
 	counts_write(json, "lost", &counts);
 }
 

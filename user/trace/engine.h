@@ -65,6 +65,7 @@ struct dft_engine {
 	uint64_t chosen;         /* ... or for that was asked for */
 	uint64_t uncounted;      /* losses that belong to no process's tally; known at the end */
 	bool uncounted_told;     /* in the end record of one process */
+	bool failed;             /* the tracer did: there may be losses that nobody has counted */
 	uint64_t buffered;       /* bytes of all lines that are not handed over */
 	uint64_t looked_ns;      /* CLOCK_MONOTONIC: all that was tallied before is in rows */
 	uint64_t look_ns;        /* begin of the look under way */

@@ -522,11 +522,17 @@ static void try_uprobe(struct dft_feature *out)
 	attach_perf(BPF_PROG_TYPE_KPROBE, &attr, 0, -1, out);
 }
 
+static int load_uprobe_multi(struct dft_feature *out)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = DFT_ATTACH_UPROBE_MULTI);
+
+	return load(BPF_PROG_TYPE_KPROBE, return_0, ARRAY_SIZE(return_0), &opts, out);
+}
+
 /* Newer than libbpf's own opts, so through the system call itself. */
 static void try_uprobe_multi(struct dft_feature *out)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = DFT_ATTACH_UPROBE_MULTI);
-	int prog = load(BPF_PROG_TYPE_KPROBE, return_0, ARRAY_SIZE(return_0), &opts, out);
+	int prog = load_uprobe_multi(out);
 	uint64_t offset = uprobe_target_offset();
 	struct dft_uprobes uprobes = {
 		.path = "/proc/self/exe", .offsets = &offset, .n = 1, .pid = (uint32_t)getpid(),
@@ -536,6 +542,22 @@ static void try_uprobe_multi(struct dft_feature *out)
 		return;
 	finish(out, dft_uprobes_link(prog, &uprobes));
 	close(prog);
+}
+
+bool dft_probe_uprobe_multi(void)
+{
+	struct dft_feature out = { 0 };
+	int link, prog = load_uprobe_multi(&out);
+	uint64_t offset = 0;
+	struct dft_uprobes uprobes = { .path = "/", .offsets = &offset, .n = 1 };
+
+	if (prog < 0)
+		return false;
+	link = dft_uprobes_link(prog, &uprobes);
+	if (link >= 0)
+		close(link);
+	close(prog);
+	return link == -EBADF;
 }
 
 /* ---- all of them ---- */

@@ -15,6 +15,12 @@
 int dft_probe_info(bool json);
 
 /*
+ * Has this kernel links of many uprobes? Attaching one for `--info` takes tens of milliseconds; here it is
+ * tried on a directory, which a kernel that has them refuses in its own way, and at once.
+ */
+bool dft_probe_uprobe_multi(void);
+
+/*
  * Cheap checks before anything is loaded: root or capabilities, BTF present, lockdown. 0, or -errno
  * after one line that names the cause and the remedy.
  */

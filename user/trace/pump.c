@@ -69,6 +69,7 @@ void dft_pump_fail(struct dft_pump *pump, int err)
 {
 	if (err < 0 && !pump->error) {
 		pump->error = err;
+		pump->engine->failed = true;
 		dft_error("tracing stops: %s (what was captured is written)", strerror(-err));
 	}
 }

@@ -429,15 +429,26 @@ static void let_signals_kill(struct session *s)
 /* Stops tracing and writes all that is known. */
 static void finish_tracing(struct session *s)
 {
+	int err;
+
 	if (!s->tracing)
 		return;
 	s->tracing = false;
 	let_signals_kill(s);
 	s->engine.uncounted = dft_tracer_missed(s->tracer);
-	dft_tracer_detach_calls(s->tracer);
+	err = dft_tracer_detach_calls(s->tracer);
+	if (err)
+		s->engine.failed = true;
 	dft_listen_stop(&s->listen);
 	dft_pump_finish(&s->pump);
 	live_line(s, true);
+	if (!err)
+		return;
+	dft_error("calls in progress could not be waited for: %s (the last ones may be missing from the "
+		  "trace)", strerror(-err));
+	/* Only now: with an error the pump would have left out what it could still have had. */
+	if (!s->pump.error)
+		s->pump.error = err;
 }
 
 /*
@@ -612,9 +623,9 @@ static void summary(struct session *s)
 
 	human(bytes, sizeof(bytes), dft_sink_bytes(s->sink));
 	dft_info("%" PRIu64 " events of %" PRIu64 " %s in %s (%s), %" PRIu64 " aggregated, %" PRIu64
-		 " lost", engine->events, engine->processes,
+		 "%s lost", engine->events, engine->processes,
 		 engine->processes == 1 ? "process" : "processes", s->cfg->out_dir, bytes, aggregated,
-		 lost);
+		 lost, engine->failed ? " or more" : "");
 	if (!engine->events && !aggregated)
 		dft_warn("nothing was captured: no traced process made a call that is an event%s",
 			 s->cfg->include.n || s->cfg->only.n || s->cfg->min_dur_ns ?

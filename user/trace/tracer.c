@@ -42,7 +42,7 @@ struct dft_tracer {
 	unsigned int names_sent;
 	unsigned int images_seen, declared_sent;
 	bool probes;            /* programs for annotations are loaded */
-	bool one_by_one;        /* no links of many probes in this kernel */
+	bool one_by_one;        /* no links of many probes in this kernel: what is loaded is for single ones */
 	struct bpf_program *enter, *exit; /* of the variant that loads */
 };
 
@@ -145,11 +145,14 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
 	tracer->exit = variant->cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
 	bpf_program__set_autoload(tracer->enter, true);
 	bpf_program__set_autoload(tracer->exit, true);
-	bpf_program__set_autoload(skel->progs.annot_multi, variant->probes);
-	bpf_program__set_autoload(skel->progs.annot_single, variant->probes);
+	bpf_program__set_autoload(skel->progs.annot_multi, variant->probes && !tracer->one_by_one);
+	bpf_program__set_autoload(skel->progs.annot_single, variant->probes && tracer->one_by_one);
 	bpf_program__set_expected_attach_type(skel->progs.annot_multi,
 					      (enum bpf_attach_type)DFT_ATTACH_UPROBE_MULTI);
 	err = bpf_map__set_max_entries(skel->maps.ring, cfg->ring_sz);
+	/* Ten megabytes for nothing otherwise. */
+	if (!err && !skel->rodata->dft_knob_verdicts)
+		err = bpf_map__set_max_entries(skel->maps.verdicts, 1);
 	if (!err)
 		err = dftrace_bpf__load(skel);
 	if (err) {
@@ -198,6 +201,7 @@ static int make_barrier(struct dft_tracer *tracer)
 struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx)
 {
 	struct dft_tracer *tracer = calloc(1, sizeof(*tracer));
+	bool fallback = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	int err;
 
 	if (!tracer) {
@@ -207,10 +211,10 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	tracer->fn = fn;
 	tracer->ctx = ctx;
 	tracer->barrier_fd = -1;
-	tracer->one_by_one = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	libbpf_set_print(print_libbpf);
+	tracer->one_by_one = fallback || !dft_probe_uprobe_multi();
 	/* The second one, for tests: what an older kernel would get. */
-	err = load_any(tracer, cfg, tracer->one_by_one ? 1 : 0);
+	err = load_any(tracer, cfg, fallback ? 1 : 0);
 	if (err) {
 		dft_probe_explain("loading the BPF programs", err);
 		goto failed;
@@ -596,15 +600,14 @@ int dft_tracer_wake_fd(const struct dft_tracer *tracer)
 	return ring_buffer__epoll_fd(tracer->ring);
 }
 
-static int arm_all(struct dft_tracer *tracer, const char *path, const struct dft_site *sites,
-		   size_t n)
+static int arm_all(struct dft_tracer *tracer, struct dft_armed *armed, const char *path,
+		   const struct dft_site *sites, size_t n)
 {
 	uint64_t *words = calloc(n * 3, sizeof(*words));
 	struct dft_uprobes uprobes = {
 		.path = path, .offsets = words, .counters = words + n, .cookies = words + 2 * n,
 		.n = (uint32_t)n,
 	};
-	int fd;
 
 	if (!words)
 		return -ENOMEM;
@@ -613,9 +616,9 @@ static int arm_all(struct dft_tracer *tracer, const char *path, const struct dft
 		words[n + i] = sites[i].sem_offset;
 		words[2 * n + i] = sites[i].kind;
 	}
-	fd = dft_uprobes_link(bpf_program__fd(tracer->skel->progs.annot_multi), &uprobes);
+	armed->fd = dft_uprobes_link(bpf_program__fd(tracer->skel->progs.annot_multi), &uprobes);
 	free(words);
-	return fd;
+	return armed->fd < 0 ? armed->fd : 0;
 }
 
 /* For kernels before 6.6. Slow to attach, and much slower to detach. */
@@ -649,12 +652,9 @@ int dft_tracer_arm(struct dft_tracer *tracer, const char *path, const struct dft
 	armed = calloc(1, sizeof(*armed));
 	if (!armed)
 		return -ENOMEM;
-	armed->fd = tracer->one_by_one ? -EINVAL : arm_all(tracer, path, sites, n);
-	err = armed->fd < 0 ? armed->fd : 0;
-	if (err == -EINVAL || err == -EOPNOTSUPP) {
-		err = arm_each(tracer, armed, path, sites, n);
-		tracer->one_by_one = tracer->one_by_one || !err;
-	}
+	armed->fd = -1;
+	err = tracer->one_by_one ? arm_each(tracer, armed, path, sites, n) :
+				   arm_all(tracer, armed, path, sites, n);
 	if (err) {
 		dft_tracer_disarm(tracer, armed);
 		return err;
@@ -746,17 +746,13 @@ int dft_tracer_forget_declared(struct dft_tracer *tracer,
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-void dft_tracer_detach_calls(struct dft_tracer *tracer)
+int dft_tracer_detach_calls(struct dft_tracer *tracer)
 {
-	int err;
-
 	/* They went in last and go first: a birth is never missed for a call seen. */
 	while (tracer->nlinks > tracer->nbirths)
 		bpf_link__destroy(tracer->links[--tracer->nlinks]);
 	/* A program that was running just then is done after this. */
-	err = dft_tracer_settle(tracer);
-	if (err)
-		dft_verbose("waiting for the programs: %s", strerror(-err));
+	return dft_tracer_settle(tracer);
 }
 
 void dft_tracer_detach(struct dft_tracer *tracer)

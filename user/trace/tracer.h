@@ -110,9 +110,9 @@ int dft_tracer_forget_declared(struct dft_tracer *tracer,
 /*
  * The end, in two steps. No further calls after the first; what threads have gathered is still there to
  * be flushed, and a thread that ends hands it in. No further records after the second; the ring keeps
- * what it has.
+ * what it has. 0, or -errno when calls were in progress, perhaps, whose records may come later still.
  */
-void dft_tracer_detach_calls(struct dft_tracer *tracer);
+int dft_tracer_detach_calls(struct dft_tracer *tracer);
 void dft_tracer_detach(struct dft_tracer *tracer);
 void dft_tracer_free(struct dft_tracer *tracer);
 
