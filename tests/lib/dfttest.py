@@ -109,6 +109,10 @@ def main(argv=None):
     """Runs the registered tests (those whose names contain an argument, if there are any)."""
     names = sys.argv[1:] if argv is None else argv
     os.environ["LC_ALL"] = "C"
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        # Shells have what runs in the background ignore them, and so would all that is tested.
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     bad = False
     for label, fn in _registry:
         if names and not any(n in label for n in names):

@@ -41,7 +41,9 @@ def entries(pid):
         number = re.search(r"^map_id:\s+(\d+)", text, re.M)[1]
         show = run(["bpftool", "-j", "map", "show", "id", number]).want(0)
         dump = run(["bpftool", "-j", "map", "dump", "id", number]).want(0)
-        keys[json.loads(show.out)["name"]] = [e["formatted"]["key"] for e in json.loads(dump.out)]
+        # What is deleted while bpftool reads comes without.
+        keys[json.loads(show.out)["name"]] = [e["formatted"]["key"] for e in json.loads(dump.out)
+                                              if "formatted" in e]
     check({*OF_PROCESSES, "targets", "names", "verdicts", "images"} <= keys.keys(), f"maps: {[*keys]}")
     return keys
 

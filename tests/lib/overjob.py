@@ -17,7 +17,7 @@ __all__ = ["PROGS", "JOB", "LOG_CALLS", "SHAPES", "job_dir", "live", "truth_of",
 
 PROGS = BUILD / "tests/progs"
 JOB = PROGS / "overload"
-LOG_CALLS = 4 << 20  # as in overload.c
+LOG_CALLS = 16 << 20  # as in overload.c
 
 # Threads and processes of the job.
 SHAPES = ((1, 1), (2, 1), (8, 1), (1, 4), (8, 4))

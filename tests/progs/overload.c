@@ -47,7 +47,7 @@
 #define NO_FILE	    (OWN + 1)
 #define FILES	    (OWN + 2)
 #define BLOCK	    4096
-#define LOG_CALLS   (4u << 20)
+#define LOG_CALLS   (16u << 20) /* of a thread: more than it can make in the seconds that a test takes */
 #define EACH_CALLS  64 /* between two looks at whether it is over */
 
 enum op { OPEN, CLOSE, READ, WRITE, PREAD, PWRITE, READV, LSEEK, FSTAT, FTRUNCATE, COPY, STAT, UNLINK, OPS };
