@@ -210,7 +210,7 @@ fuzz: ## fuzz each target for FUZZ_SECS seconds (clang)
 	scripts/fuzz $(FUZZ_SECS)
 
 soak: tests-build ## the tests that take long, on a machine of their own: more than an hour (root)
-	for t in tests/soak/*.py; do DFT_BUILD=$(abspath $(BUILD)) python3 $$t || exit 1; done
+	bad=0; for t in tests/soak/*.py; do DFT_BUILD=$(abspath $(BUILD)) python3 $$t || bad=1; done; exit $$bad
 
 bench: all $(BENCH) $(BENCH_PROGS) ## measure: bare, traced and beside other tracers, in pairs (root)
 	DFT_BUILD=$(abspath $(BUILD)) python3 tests/bench/run.py
