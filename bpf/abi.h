@@ -255,7 +255,10 @@ struct dft_rec_batch {
 };
 _Static_assert(sizeof(struct dft_rec_batch) == 32, "dft_rec_batch");
 
-/* A string the program passed. Belongs to the next CALL record of the same thread. */
+/*
+ * A string the program passed. Belongs to the next CALL record of the same thread; a BATCH of what the
+ * thread did before may come in between.
+ */
 struct dft_rec_text {
 	__u8 type;
 	__u8 slot;  /* 1 or 2 */

@@ -111,7 +111,7 @@ ALWAYS_INLINE void gathered_fill(struct dft_gathered *c, const struct exit_ctx *
 /* A call that a batch cannot hold: one with strings, or whose tally would not be by number and file. */
 #define NOT_GATHERED                                                                                 \
 	(DFT_CALL_BASE | DFT_CALL_SELF | DFT_CALL_TEXT1 | DFT_CALL_TEXT2 | DFT_CALL_FAULT1 |         \
-	 DFT_CALL_FAULT2 | DFT_CALL_LOST1 | DFT_CALL_LOST2)
+	 DFT_CALL_FAULT2)
 
 /* Not exec: what the process makes from then on refers to the program. */
 ALWAYS_INLINE bool can_gather(const volatile struct dft_desc *d, const struct dft_rec_call *rec)

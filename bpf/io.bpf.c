@@ -82,7 +82,7 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	if ((__u64)nr < DFT_NR_MAX && d->simple && !task_is_compat(task)) {
 		__u32 fd = regs_first(regs);
 
-		if (!dft_knob_only || !is_dropped(nr, 0))
+		if (!is_dropped(nr, 0))
 			note_fd(task, t, fd, false, true);
 		if (nr == NR_CLOSE)
 			note_closed(task, t, fd);

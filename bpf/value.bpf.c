@@ -43,10 +43,8 @@ int dft_value(struct value_env *env, union call_rec *rec, __u32 i)
 		return 0;
 	i &= DFT_MAX_VALS;
 	src = i < DFT_MAX_VALS ? desc_of(rec->c.nr)->src[i] : 0;
-	if (!src)
+	if (!src || src >= DFT_SRC_USER)
 		return 0;
-	if (src >= DFT_SRC_USER)
-		return 1;
 	there = src > DFT_SRC_WPOS_A3 ? value_deref(env, src, &value) :
 					value_plain(env, src, &flags, &value);
 	rec->c.flags |= flags;
@@ -55,5 +53,5 @@ int dft_value(struct value_env *env, union call_rec *rec, __u32 i)
 		rec->c.nvals = i + 1;
 		rec->c.val[i] = value;
 	}
-	return 1;
+	return 0;
 }

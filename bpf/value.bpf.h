@@ -98,9 +98,9 @@ ALWAYS_INLINE bool value_plain(const struct value_env *env, __u8 src, __u16 *fla
 }
 
 /*
- * Fills in the i-th value of the record, if there is one; 0 behind the last. A global function, so
- * that the verifier forgets between values which way the ones before went: inlined, seven values of a
- * dozen kinds are half a million steps and most of the start-up time.
+ * Fills in the i-th value of the record, if there is one. A global function, so that the verifier
+ * forgets between values which way the ones before went: inlined, seven values of a dozen kinds are half
+ * a million steps and most of the start-up time.
  */
 int dft_value(struct value_env *env, union call_rec *rec, __u32 i);
 
