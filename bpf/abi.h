@@ -14,7 +14,18 @@
 #define DFT_PATH_MAX 4096u      /* longest name kept, with its final NUL */
 #define DFT_CMD_MAX  16384u     /* bytes of a command line kept */
 #define DFT_COMM_LEN 16u
-#define DFT_NR_MAX   512u       /* system call numbers described are below this */
+/*
+ * Numbers of lines of the table: system calls have their own, and what else becomes an event, for it
+ * reaches files without a call of its own, has numbers behind them.
+ */
+#define DFT_NR_SYS   512u       /* system call numbers described are below this */
+#define DFT_NR_URING 512u       /* + opcode of an io_uring request */
+#define DFT_NR_URING_MAX 128u
+#define DFT_NR_AIO   640u       /* + opcode of a Linux AIO request */
+#define DFT_NR_AIO_MAX 16u
+#define DFT_NR_FORM  704u       /* calls that another argument turns into something else: + DFT_FORM_* */
+#define DFT_NR_FAULT 736u       /* page faults in mapped files: + DFT_FAULT_* */
+#define DFT_NR_MAX   1024u      /* all numbers are below this */
 #define DFT_MAX_VALS 7u
 
 /* ---- the table of system calls ---------------------------------------------------------- */
@@ -154,6 +165,9 @@ enum dft_rec_type {
 	DFT_REC_RELATION = 13,
 	DFT_REC_IMAGE = 14, /* a process runs a file not examined for probes yet */
 	DFT_REC_BATCH = 15, /* calls of one thread, gathered */
+	DFT_REC_REQUEST = 16, /* of io_uring or Linux AIO: a call that its thread did not wait for */
+	DFT_REC_COMM = 17,    /* the name of a thread */
+	DFT_REC_ENV = 18,     /* a part of the environment of a new program */
 };
 
 /* The probes; as cookies of the links, this tells the kernel side which one was hit. */
@@ -184,6 +198,12 @@ enum dft_class {
 	/* Not classes of files: why else calls are left out. */
 	DFT_CLASS_ONLY = 12,     /* not among those of --only */
 	DFT_CLASS_MIN_DUR = 13,  /* shorter than --min-dur */
+};
+
+/* Instead of a result, `ret` of a call or request. No errno is so large. */
+enum dft_result {
+	DFT_RESULT_UNFINISHED = -600, /* the process was killed, or tracing ended, before it was over */
+	DFT_RESULT_UNSEEN = -601,     /* over, by all appearance; nobody saw its result */
 };
 
 enum dft_call_flag {

@@ -392,7 +392,7 @@ ALWAYS_INLINE bool enter_uncommon(struct task_struct *task, struct dft_task *t,
 	}
 	if (nr < 0)
 		return true; /* the call was cancelled by a tracer or seccomp */
-	if (nr >= DFT_NR_MAX) {
+	if (nr >= DFT_NR_SYS) {
 		tally_one(&t->who, DFT_TALLY_UNKNOWN, nr > 0xffff ? 0xffff : nr);
 		return true;
 	}

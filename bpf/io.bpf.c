@@ -79,7 +79,7 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	t->call = 0;
 	t->cls = DFT_CLASS_NONE;
 	t->flags &= TASK_BEFORE_EXEC;
-	if ((__u64)nr < DFT_NR_MAX && d->simple && !task_is_compat(task)) {
+	if ((__u64)nr < DFT_NR_SYS && d->simple && !task_is_compat(task)) {
 		__u32 fd = regs_first(regs);
 
 		if (!is_dropped(nr, 0))

@@ -85,7 +85,7 @@ __hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 	who_is(&who, task);
 	t = make_state(task, &who, flags);
 	if (!t) {
-		if (nr < DFT_NR_MAX && dft_descs[nr & (DFT_NR_MAX - 1)].kind == DFT_KIND_DECODED)
+		if (nr < DFT_NR_SYS && dft_descs[nr & (DFT_NR_MAX - 1)].kind == DFT_KIND_DECODED)
 			tally_one(&who, DFT_TALLY_SHED, nr);
 		return NULL;
 	}

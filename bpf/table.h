@@ -32,6 +32,9 @@
 #define DFT_SYS_X86(name, x86, ...) DFT_SYS(name, x86, 0, __VA_ARGS__)
 #endif
 
+/* What is no system call has the same number everywhere. */
+#define DFT_LINE(name, base, n, ...) DFT_SYS(name, DFT_NR_##base + (n), DFT_NR_##base + (n), __VA_ARGS__)
+
 #ifdef DFT_TABLE_KERNEL
 #define V(name, src, fmt) DFT_SRC_##src,
 #define NOVALS

@@ -19,6 +19,7 @@
 #undef DFT_TABLE_NR
 #undef DFT_SYS
 #undef DFT_SYS_X86
+#undef DFT_LINE
 #undef DECODED
 #undef UNDECODED
 #undef NOTIO

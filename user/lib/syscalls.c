@@ -72,7 +72,11 @@ static void print_line(unsigned int nr, const struct dft_sys *sys)
 	};
 	const char *sep = "";
 
-	printf("%3u %-24s %-10s %-16s ", nr, sys->name, kinds[sys->desc.kind],
+	if (nr < DFT_NR_SYS)
+		printf("%3u ", nr);
+	else
+		printf("  - ");
+	printf("%-24s %-10s %-16s ", sys->name, kinds[sys->desc.kind],
 	       sys->event ? sys->event : "-");
 	for (unsigned int i = 0; i < DFT_MAX_VALS && sys->vals[i].src; i++) {
 		if (!sys->vals[i].name)

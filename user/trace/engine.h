@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From records of the kernel side to the lines of each process: decoding (decode.c), what was counted
+ * From records of the kernel side to the lines of each process: decoding (decode.c, calls.c), what was counted
  * instead of recorded (tallies.c), and writing (format.c, end.c). Pure: whatever touches the system is behind the callbacks, so that recorded raw
  * records give the same lines anywhere. One thread.
  */
@@ -130,6 +130,16 @@ int dft_engine_open(struct dft_engine *engine, struct dft_proc *proc, uint64_t t
 /* Lines were written: hands over what has become too much. 0, -ENOMEM, or what the output returned. */
 int dft_engine_grown(struct dft_engine *engine, struct dft_proc *proc);
 int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last);
+int dft_engine_set_program(struct dft_proc *proc, const char *path, size_t len);
+/* --include or --exclude is in force; would they keep the name? */
+bool dft_engine_filters(const struct dft_engine *engine);
+bool dft_engine_keeps(const struct dft_engine *engine, const char *path, size_t len);
+/*
+ * A call that has ended, of a process that is known. Its texts have come before, under the number
+ * `texts_of`. 0 or -errno.
+ */
+int dft_engine_call(struct dft_engine *engine, struct dft_proc *proc, const struct dft_rec_call *rec,
+		    uint32_t texts_of);
 /* Why a name cannot be shown as that of a file; NULL: it can. */
 const char *dft_name_flaw(const struct dft_name *name);
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tracer.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,39 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "log.h"
 #include "probe.h"
 #include "syscalls.h"
 #include "uprobes.h"
-#include "walk.h"
 
-#include "dftrace.skel.h"
-
-#define MAX_LINKS   8
-#define DISARM_THREADS 32
-/* Empty the map of examined files when this many have been put in, well before it is full. */
-#define IMAGES_HIGH   49152
-/* The same for declarations. */
+/* Empty the map of declarations when this many have been put in, well before it is full. */
 #define DECLARED_HIGH 196608
-
-struct dft_tracer {
-	struct dftrace_bpf *skel;
-	struct ring_buffer *ring;
-	const unsigned long *ring_pos; /* the two pages before its data */
-	int barrier_fd;             /* a map of maps, see dft_tracer_settle(); or -1 */
-	struct dft_walk tallies[2]; /* totals, details */
-	struct bpf_link *links[MAX_LINKS];
-	size_t nlinks, nbirths; /* those of births and deaths come first */
-	dft_record_fn fn;
-	void *ctx;
-	unsigned int left;      /* of the budget */
-	int stopped;            /* what the callback returned */
-	unsigned int names_sent;
-	unsigned int images_seen, declared_sent;
-	bool probes;            /* programs for annotations are loaded */
-	bool one_by_one;        /* no links of many probes in this kernel: what is loaded is for single ones */
-	struct bpf_program *enter, *exit; /* of the variant that loads */
-};
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -360,8 +332,7 @@ static int begin(struct dft_walk *walk, const struct bpf_map *map)
 	return dft_walk_begin(walk, bpf_map__fd(map), bpf_map__key_size(map), bpf_map__value_size(map));
 }
 
-/* 0 or -errno, or what `fn` returned. */
-static int walk_map(const struct bpf_map *map, dft_walk_fn fn, void *ctx)
+int dft_kernel_walk(const struct bpf_map *map, dft_walk_fn fn, void *ctx)
 {
 	struct dft_walk walk;
 	int err = begin(&walk, map);
@@ -380,13 +351,9 @@ static int any_entry(void *ctx, const void *key, const void *value)
 	return 1;
 }
 
-/*
- * Forgetting what has been sent is always safe: it is sent again. Entries written meanwhile may stay
- * or go.
- */
-static void forget_all(const struct bpf_map *map, unsigned int *sent)
+void dft_kernel_forget(const struct bpf_map *map, unsigned int *sent)
 {
-	int err = walk_map(map, any_entry, NULL);
+	int err = dft_kernel_walk(map, any_entry, NULL);
 
 	if (err)
 		dft_verbose("emptying the map %s: %s", bpf_map__name(map), strerror(-err));
@@ -401,7 +368,7 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 	tracer->stopped = 0;
 	n = ring_buffer__consume(tracer->ring);
 	if (tracer->declared_sent > DECLARED_HIGH)
-		forget_all(tracer->skel->maps.declared, &tracer->declared_sent);
+		dft_kernel_forget(tracer->skel->maps.declared, &tracer->declared_sent);
 	if (tracer->stopped)
 		return tracer->stopped;
 	if (n < 0 && n != -EAGAIN)
@@ -537,7 +504,7 @@ unsigned int dft_tracer_names_sent(const struct dft_tracer *tracer)
 
 int dft_tracer_names_forget(struct dft_tracer *tracer)
 {
-	int err = walk_map(tracer->skel->maps.names, any_entry, NULL);
+	int err = dft_kernel_walk(tracer->skel->maps.names, any_entry, NULL);
 
 	/* Behind it: who sees the new number sees the map without what was in it. */
 	__atomic_fetch_add(&tracer->skel->bss->dft_names_epoch, 1, __ATOMIC_SEQ_CST);
@@ -577,7 +544,7 @@ int dft_tracer_names_in_use(struct dft_tracer *tracer, void (*fn)(void *ctx, uin
 	__atomic_store_n(keep, false, __ATOMIC_RELEASE);
 	if (missed)
 		return missed < 0 ? missed : -EAGAIN;
-	return walk_map(tracer->skel->maps.names, walk_name, &walk);
+	return dft_kernel_walk(tracer->skel->maps.names, walk_name, &walk);
 }
 
 int dft_tracer_include(struct dft_tracer *tracer, uint64_t name_id)
@@ -585,163 +552,6 @@ int dft_tracer_include(struct dft_tracer *tracer, uint64_t name_id)
 	int err = bpf_map__delete_elem(tracer->skel->maps.verdicts, &name_id, sizeof(name_id), 0);
 
 	return err == -ENOENT ? 0 : err;
-}
-
-/* ---- probes in programs --------------------------------------------------------------------- */
-
-struct dft_armed {
-	int fd;                   /* of the link of all of them, or -1 */
-	struct bpf_link **links;  /* one by one */
-	size_t n;
-};
-
-int dft_tracer_wake_fd(const struct dft_tracer *tracer)
-{
-	return ring_buffer__epoll_fd(tracer->ring);
-}
-
-static int arm_all(struct dft_tracer *tracer, struct dft_armed *armed, const char *path,
-		   const struct dft_site *sites, size_t n)
-{
-	uint64_t *words = calloc(n * 3, sizeof(*words));
-	struct dft_uprobes uprobes = {
-		.path = path, .offsets = words, .counters = words + n, .cookies = words + 2 * n,
-		.n = (uint32_t)n,
-	};
-
-	if (!words)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		words[i] = sites[i].offset;
-		words[n + i] = sites[i].sem_offset;
-		words[2 * n + i] = sites[i].kind;
-	}
-	armed->fd = dft_uprobes_link(bpf_program__fd(tracer->skel->progs.annot_multi), &uprobes);
-	free(words);
-	return armed->fd < 0 ? armed->fd : 0;
-}
-
-/* For kernels before 6.6. Slow to attach, and much slower to detach. */
-static int arm_each(struct dft_tracer *tracer, struct dft_armed *armed, const char *path,
-		    const struct dft_site *sites, size_t n)
-{
-	armed->links = calloc(n, sizeof(*armed->links));
-	if (!armed->links)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, opts, .ref_ctr_offset = sites[i].sem_offset,
-			    .bpf_cookie = sites[i].kind);
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(
-			tracer->skel->progs.annot_single, -1, path, sites[i].offset, &opts);
-
-		if (!link)
-			return -errno;
-		armed->links[armed->n++] = link;
-	}
-	return 0;
-}
-
-int dft_tracer_arm(struct dft_tracer *tracer, const char *path, const struct dft_site *sites,
-		   size_t n, struct dft_armed **out)
-{
-	struct dft_armed *armed;
-	int err;
-
-	if (!tracer->probes)
-		return -EOPNOTSUPP;
-	armed = calloc(1, sizeof(*armed));
-	if (!armed)
-		return -ENOMEM;
-	armed->fd = -1;
-	err = tracer->one_by_one ? arm_each(tracer, armed, path, sites, n) :
-				   arm_all(tracer, armed, path, sites, n);
-	if (err) {
-		dft_tracer_disarm(tracer, armed);
-		return err;
-	}
-	*out = armed;
-	return 0;
-}
-
-void dft_tracer_disarm(struct dft_tracer *tracer, struct dft_armed *armed)
-{
-	(void)tracer;
-	if (!armed)
-		return;
-	if (armed->fd >= 0)
-		close(armed->fd);
-	for (size_t i = 0; i < armed->n; i++)
-		bpf_link__destroy(armed->links[i]);
-	free(armed->links);
-	free(armed);
-}
-
-/* Each waits for grace periods of the kernel; those who wait together wait for the same ones. */
-struct disarming {
-	struct dft_tracer *tracer;
-	struct dft_armed **armed;
-	size_t n, next;
-};
-
-static void *disarm_some(void *ctx)
-{
-	struct disarming *d = ctx;
-	size_t i;
-
-	while ((i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < d->n)
-		dft_tracer_disarm(d->tracer, d->armed[i]);
-	return NULL;
-}
-
-void dft_tracer_disarm_all(struct dft_tracer *tracer, struct dft_armed **armed, size_t n)
-{
-	struct disarming d = { .tracer = tracer, .armed = armed, .n = n };
-	pthread_t threads[DISARM_THREADS];
-	size_t nthreads = 0;
-
-	while (nthreads < DISARM_THREADS && nthreads + 1 < n &&
-	       !pthread_create(&threads[nthreads], NULL, disarm_some, &d))
-		nthreads++;
-	disarm_some(&d);
-	while (nthreads)
-		pthread_join(threads[--nthreads], NULL);
-}
-
-int dft_tracer_image_seen(struct dft_tracer *tracer, const struct dft_image_key *key)
-{
-	uint8_t one = 1;
-
-	if (tracer->images_seen++ > IMAGES_HIGH)
-		forget_all(tracer->skel->maps.images, &tracer->images_seen);
-	return bpf_map__update_elem(tracer->skel->maps.images, key, sizeof(*key), &one, sizeof(one),
-				    BPF_ANY);
-}
-
-void dft_tracer_images_unseen(struct dft_tracer *tracer)
-{
-	forget_all(tracer->skel->maps.images, &tracer->images_seen);
-}
-
-struct gone {
-	bool (*fn)(void *ctx, uint32_t pid, uint64_t start_ns);
-	void *ctx;
-};
-
-static int declarer_is_gone(void *ctx, const void *data, const void *value)
-{
-	const struct dft_declared_key *key = data;
-	const struct gone *gone = ctx;
-
-	(void)value;
-	return gone->fn(gone->ctx, key->pid, key->start_ns);
-}
-
-int dft_tracer_forget_declared(struct dft_tracer *tracer,
-			       bool (*fn)(void *ctx, uint32_t pid, uint64_t start_ns), void *ctx)
-{
-	struct gone gone = { fn, ctx };
-
-	return walk_map(tracer->skel->maps.declared, declarer_is_gone, &gone);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
