@@ -713,6 +713,44 @@ def summary_exec_exit_loss(tmp):
 
 
 @test
+def summary_coverage(tmp):
+    """What a trace does not tell is told, each kind by its count; of a clean one nothing."""
+    t = Trace()
+    t.event("read", file="/data/in", args={"ret": 7})
+    t.end().gz(tmp / "clean.pfw.gz")
+    s = run("summary", "--json", tmp / "clean.pfw.gz", rc=0).json()
+    equal(s["coverage"], {})
+    check("Coverage" not in run("summary", tmp / "clean.pfw.gz", rc=0).out, "a clean trace has no section")
+
+    t = Trace()
+    t.fh("/data/in")
+    t.event("open", args={"ret": -1, "errno": 14, "unresolved": "fault"})
+    t.event("rename", args={"ret": -1, "errno": 9, "unresolved": "dirfd", "unresolved2": "fault"})
+    t.event("read", file="/data/in", args={"replaced": 1, "ret": 7})
+    for name in ("read", "read", "wait"):
+        t.event(name, args={"unfinished": 1})
+    t.event("fsync", file="/data/in", args={"unseen": 1})
+    t.event("mine", cat="app", type=2, args={"replaced": 1, "unfinished": 1})  # the program's own words
+    t.meta("CM", {"name": "coverage_incomplete", "value": "io_uring"})
+    t.aggregate("read", {"fhash": t.fh("/data/in"), "dft_cnt": 5, "ret_sum": 500, "dur_sum": 50,
+                         "dur_max": 20, "errors": 0, "shed": 1})
+    t.end(lost={"aggregated": 5, "record_name": 2}, filtered={"pipe": {"read": 3}},
+          undecoded={"sendto": 4}).gz(tmp / "a.pfw.gz")
+    want = {"lost": 2, "shed": 5, "not_decoded": 4, "filtered": 3,
+            "incomplete": [{"name": "io_uring", "count": 1}],
+            "unresolved": [{"name": "fault", "count": 2}, {"name": "dirfd", "count": 1}],
+            "replaced": [{"name": "read", "count": 1}],
+            "unfinished": [{"name": "read", "count": 2}, {"name": "wait", "count": 1}],
+            "unseen": [{"name": "fsync", "count": 1}]}
+    equal(run("summary", "--json", tmp / "a.pfw.gz", rc=0).json()["coverage"], want)
+    text = run("summary", tmp / "a.pfw.gz", rc=0).out
+    for part in ("3 names that could not be found out: fault 2, dirfd 1\n",
+                 "3 calls that had not ended: read 2, wait 1\n", "4 calls not decoded\n",
+                 "1 processes of which something cannot be seen: io_uring 1\n"):
+        check(part in text, f"{part!r} not in {text!r}")
+
+
+@test
 def aggregated_is_not_lost(tmp):
     """Calls that are there as rows: no fault, and their times count."""
     t = Trace()

@@ -72,6 +72,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 			f->has_dur_ns = dft_jsonr_u64(j, v, &f->dur_ns);
 		else if (memcmp(k.s, "errors", 6) == 0)
 			dft_jsonr_u64(j, v, &f->errors);
+		else if (memcmp(k.s, "unseen", 6) == 0)
+			f->unseen = dft_jsonr_u64(j, v, &n) && n;
 		break;
 	case 7:
 		if (memcmp(k.s, "dft_cnt", 7) == 0)
@@ -86,6 +88,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 	case 8:
 		if (memcmp(k.s, "size_sum", 8) == 0)
 			f->has_size_sum = dft_jsonr_u64(j, v, &f->size_sum);
+		else if (memcmp(k.s, "replaced", 8) == 0)
+			f->replaced = dft_jsonr_u64(j, v, &n) && n;
 		break;
 	case 9:
 		if (memcmp(k.s, "restarted", 9) == 0)
@@ -98,10 +102,16 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 			dft_jsonr_u64(j, v, &f->image_size);
 		else if (memcmp(k.s, "dur_sum_ns", 10) == 0)
 			f->has_dur_ns = dft_jsonr_u64(j, v, &f->dur_ns);
+		else if (memcmp(k.s, "unresolved", 10) == 0)
+			f->unresolved = v;
+		else if (memcmp(k.s, "unfinished", 10) == 0)
+			f->unfinished = dft_jsonr_u64(j, v, &n) && n;
 		break;
 	case 11:
 		if (memcmp(k.s, "other_fhash", 11) == 0)
 			f->has_other = dft_hash_value(j, v, old, &f->other);
+		else if (memcmp(k.s, "unresolved2", 11) == 0)
+			f->unresolved2 = v;
 		break;
 	default:
 		break;

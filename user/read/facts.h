@@ -28,6 +28,9 @@ struct dft_facts {
 	bool has_cnt, shed;
 	uint64_t cnt, errors, dur_sum, dur_max, ret_sum, last;
 	const struct dft_jsonr_node *relations; /* to entities; NULL: none */
+	/* What the event does not tell: why a name is missing; and the remarks of these names. */
+	const struct dft_jsonr_node *unresolved, *unresolved2;
+	bool unfinished, unseen, replaced;
 };
 
 void dft_facts_take(struct dft_facts *f, struct dft_jsonr *j, const struct dft_record *r);

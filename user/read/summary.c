@@ -34,6 +34,7 @@ void dft_job_free(struct dft_job *job)
 	free(job->lost.v);
 	free(job->filtered.v);
 	free(job->missed.v);
+	free(job->doubts.v);
 	free(job->hosts.v);
 	dft_sums_free(&job->annots);
 	dft_strings_free(&job->strings);
@@ -382,6 +383,7 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 		dft_sums_event(job, r, &s);
 		return;
 	}
+	dft_coverage_event(job, r, &f);
 	op = dft_job_op(job, &job->ops, &job->op_at, r);
 	if (!op)
 		return;
@@ -534,6 +536,8 @@ static void take_own_metadata(struct dft_job *job, const struct dft_record *r)
 		job->unit_ns = DFT_STR_IS(val, "NS") ? 1 :
 			       DFT_STR_IS(val, "MS") ? 1000000 :
 			       DFT_STR_IS(val, "SEC") ? 1000000000 : 1000;
+	else if (DFT_STR_IS(key, "coverage_incomplete"))
+		dft_coverage_incomplete(job, val);
 	else
 		dft_sums_coverage(job, r, key, val);
 }

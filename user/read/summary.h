@@ -101,6 +101,7 @@ struct dft_job {
 	struct dft_vec lost;     /* of struct dft_count */
 	struct dft_vec filtered; /* of struct dft_count */
 	struct dft_vec missed;   /* of struct dft_count: calls that the tracer does not decode */
+	struct dft_vec doubts;   /* of struct dft_count: what events do not tell, see summary_coverage.c */
 	struct dft_vec hosts;    /* of struct dft_count; group is unused */
 	struct dft_annot_sums annots;
 	struct dft_strings strings;
@@ -135,6 +136,19 @@ int dft_job_line(struct dft_job *job, const struct dft_line *line);
 struct dft_summary_opts {
 	uint64_t top; /* rows of the long tables; 0: all */
 };
+
+/* One line of what a trace does not tell. */
+struct dft_coverage {
+	const char *key;  /* in JSON */
+	const char *what; /* the number, in words */
+	uint64_t n;
+	const char *group; /* of the counts in job->doubts that say more, or NULL */
+};
+
+#define DFT_COVERAGE_MAX 12
+
+/* Fills `lines` in with what there is to tell, and returns how many; after dft_job_sort(). */
+size_t dft_coverage(const struct dft_job *job, struct dft_coverage lines[DFT_COVERAGE_MAX]);
 
 /* What stands about the reading itself. */
 struct dft_read_stat {

@@ -129,6 +129,40 @@ static void put_counts(struct dft_json *w, const struct dft_job *job, const char
 	dft_json_array_end(w);
 }
 
+static void put_doubts(struct dft_json *w, const struct dft_job *job, const char *group)
+{
+	const struct dft_count *c = job->doubts.v;
+
+	for (size_t i = 0; i < job->doubts.n; i++) {
+		struct dft_str g = at(job, c[i].group);
+
+		if (!dft_str_eq(g, group, strlen(group)))
+			continue;
+		dft_json_object(w, NULL);
+		dft_out_name(w, "name", NULL, at(job, c[i].name));
+		dft_json_u64(w, "count", c[i].n);
+		dft_json_object_end(w);
+	}
+}
+
+static void put_doubt_lines(struct dft_json *w, const struct dft_job *job)
+{
+	struct dft_coverage lines[DFT_COVERAGE_MAX];
+	size_t n = dft_coverage(job, lines);
+
+	dft_json_object(w, "coverage");
+	for (size_t i = 0; i < n; i++) {
+		if (!lines[i].group) {
+			dft_json_u64(w, lines[i].key, lines[i].n);
+			continue;
+		}
+		dft_json_array(w, lines[i].key);
+		put_doubts(w, job, lines[i].group);
+		dft_json_array_end(w);
+	}
+	dft_json_object_end(w);
+}
+
 static void put_names(struct dft_json *w, const struct dft_job *job, uint64_t top)
 {
 	const struct dft_op *op = job->annots.names.v;
@@ -246,6 +280,7 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 	dft_json_u64(&w, "not_decoded_calls", job->missed_cnt);
 	put_counts(&w, job, "not_decoded", &job->missed);
 	put_annotations(&w, job, opts->top);
+	put_doubt_lines(&w, job);
 	dft_json_object_end(&w);
 	dft_buf_putc(&buf, '\n');
 	err = dft_out_buf(&buf, f);

@@ -30,6 +30,11 @@ struct dft_proc *dft_job_proc(struct dft_job *job, uint64_t pid);
 void dft_job_count(struct dft_job *job, struct dft_vec *vec, struct dft_str group,
 		   struct dft_str name, uint64_t n);
 
+/* What an event leaves open. */
+void dft_coverage_event(struct dft_job *job, const struct dft_record *r, const struct dft_facts *f);
+/* What the tracer could not see of the process at hand. */
+void dft_coverage_incomplete(struct dft_job *job, struct dft_str what);
+
 void dft_sums_free(struct dft_annot_sums *a);
 /* An event of the program itself. */
 void dft_sums_event(struct dft_job *job, const struct dft_record *r, const struct dft_share *s);

@@ -130,6 +130,7 @@ void dft_job_sort(struct dft_job *job)
 	sort(job, &job->lost, sizeof(struct dft_count), cmp_counts);
 	sort(job, &job->filtered, sizeof(struct dft_count), cmp_counts);
 	sort(job, &job->missed, sizeof(struct dft_count), cmp_counts);
+	sort(job, &job->doubts, sizeof(struct dft_count), cmp_counts);
 	job->lost_cnt = sum(&job->lost);
 	job->filtered_cnt = sum(&job->filtered);
 	job->missed_cnt = sum(&job->missed);

@@ -354,6 +354,38 @@ static int put_annotations(FILE *f, const struct dft_job *job, uint64_t top)
 	return err;
 }
 
+/* Counts of one group, in a line: "lost 2, fault 1". */
+static void put_doubts(FILE *f, const struct dft_job *job, const char *group)
+{
+	const struct dft_count *c = job->doubts.v;
+	const char *sep = ": ";
+	char name[CELL_SZ];
+
+	for (size_t i = 0; i < job->doubts.n; i++) {
+		struct dft_str g = dft_strings_at(&job->strings, c[i].group);
+
+		if (!dft_str_eq(g, group, strlen(group)))
+			continue;
+		fprintf(f, "%s%s %" PRIu64, sep, name_at(job, c[i].name, name, sizeof(name)), c[i].n);
+		sep = ", ";
+	}
+}
+
+static void put_coverage(FILE *f, const struct dft_job *job)
+{
+	struct dft_coverage lines[DFT_COVERAGE_MAX];
+	size_t n = dft_coverage(job, lines);
+
+	if (n)
+		fputs("\nCoverage, what the events do not tell:\n", f);
+	for (size_t i = 0; i < n; i++) {
+		fprintf(f, "%" PRIu64 " %s", lines[i].n, lines[i].what);
+		if (lines[i].group)
+			put_doubts(f, job, lines[i].group);
+		fputc('\n', f);
+	}
+}
+
 int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 		     const struct dft_summary_opts *opts, FILE *f)
 {
@@ -374,6 +406,8 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 	}
 	if (!err)
 		err = put_annotations(f, job, opts->top);
+	if (!err)
+		put_coverage(f, job);
 	if (!err)
 		err = put_counts(f, job, "Lost", job->lost_cnt, &job->lost);
 	if (!err)
