@@ -188,7 +188,7 @@ setup: ## install the distribution packages that are missing (root)
 	scripts/setup
 
 test: setup ## install what is missing, build, run every test (root)
-	$(MAKE) WERROR=1 tests-build
+	$(MAKE) -j$(shell nproc) WERROR=1 tests-build
 	$(MAKE) lint
 	python3 tests/run
 

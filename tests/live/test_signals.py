@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from dfttest import *  # noqa: E402,F403
 
-TIMES = 30
+TIMES = 12  # each kind of signal; a multiple of 6, for each way that the number chooses
 
 # Writes, renames, forks and runs other programs for ever; a byte on stdout each round.
 JOB = """
