@@ -52,10 +52,13 @@ def read_trace(directory, names):
             for name in names:
                 # of an event: an aggregated record begins with the name
                 account.kept[name] += piece.count(b',"name":"%s","cat":' % name.encode())
-            for line in lines_with(piece, b'"shed":1'):
+            for line in lines_with(piece, b',"ph":3,'):
                 record = json.loads(line)
-                if record["ph"] == 3:
-                    account.shed[record["name"]] += record["args"]["dft_cnt"]
+                if record["ph"] != 3 or record["name"] not in names:
+                    continue
+                # faults in mapped files are in rows always
+                kind = account.shed if record["args"].get("shed") else account.kept
+                kind[record["name"]] += record["args"]["dft_cnt"]
             for line in lines_with(piece, b'"name":"end","cat":"dftracer"'):
                 args = json.loads(line)["args"]
                 lost = args.get("lost", {})
@@ -104,9 +107,9 @@ def count_text(path, mark):
         return sum(1 for _ in re.finditer(mark, f.read(), re.M))
 
 
-def count_perf(path):
-    """The system calls whose end is in perf's file. Their names are not told apart here."""
+def count_perf(path, event):
+    """How many of the event are in perf's file: of all calls, for instance, whatever their names."""
     done = subprocess.run(["perf", "report", "--stats", "-i", str(path)], capture_output=True,
                           text=True, check=True)
-    exits = re.search(r"raw_syscalls:sys_exit stats:\s+SAMPLE events:\s+(\d+)", done.stdout)
+    exits = re.search(rf"{event} stats:\s+SAMPLE events:\s+(\d+)", done.stdout)
     return int(exits.group(1)) if exits else 0

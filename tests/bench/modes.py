@@ -134,6 +134,14 @@ def command(bench, work, argv):
                        account.differences(all_calls(report), got, work.lost_as))
 
 
+def no_mmap(bench, work, argv):
+    """dftrace-bpf --no-mmap -- WORKLOAD"""
+    report = under(bench, tracer(bench, "--no-mmap", *RUN), argv)
+    got = account.read_trace(bench.out, report["loop"])
+    bench.drop_trace()
+    return add_account(report, got, account.differences(all_calls(report), got, work.lost_as))
+
+
 def excluded(bench, _work, argv):
     """The same; all files of the workload are left out."""
     report = under(bench, tracer(bench, "--exclude", bench.data, *RUN), argv)
@@ -241,12 +249,12 @@ def perf_trace(bench, _work, argv):
     return add_text(bench, report, out, rb"[ :](%s)\(" % mark.encode())
 
 
-def perf_record(bench, _work, argv):
+def perf_record(bench, work, argv):
     out = bench.tmp / "perf.data"
     # -m: as large a buffer as ours; with its own it loses
-    report = under(bench, ["perf", "record", "-q", "-m", "16M", "-e", "raw_syscalls:*", "-o", out,
-                           "--"], argv)
-    report["kept"] = account.count_perf(out)
+    report = under(bench, ["perf", "record", "-q", "-m", "16M", *work.perf.options, "-o", out, "--"],
+                   argv)
+    report["kept"] = account.count_perf(out, work.perf.counted)
     return add_size(bench, report, out, sum(all_calls(report).values()))
 
 

@@ -34,12 +34,20 @@ BUILD = Path(os.environ.get("DFT_BUILD", ROOT / "build")).resolve()
 # nanosecond needs more to be seen. program: another build of the workload.
 Mode = collections.namedtuple("Mode", "key title how share needs program",
                               defaults=(1, (), None))
+# What perf records, and which of it there is one of for each call.
+Perf = collections.namedtuple("Perf", "options counted")
+PERF_CALLS = Perf(("-e", "raw_syscalls:*"), "raw_syscalls:sys_exit")
+
 # argv: (bench, program, calls) -> argv. lost_as: names in `lost`, see account.py. syscall: one that
 # the loop makes. pairs: of runs, in each round.
 Workload = collections.namedtuple("Workload",
-                                  "key title argv names modes syscall lost_as calls pairs",
-                                  defaults=(None, None, 300000, 1))
+                                  "key title argv names modes syscall lost_as calls pairs perf",
+                                  defaults=(None, None, 300000, 1, PERF_CALLS))
 Probe = collections.namedtuple("Probe", "syscall args form")
+
+PERF_RING = Perf(("-e", "io_uring:io_uring_submit_req,io_uring:io_uring_complete"),
+                 "io_uring:io_uring_complete")
+PERF_FAULTS = Perf(("-e", "page-faults", "-c", "1", "-d"), "page-faults")
 
 # By event: the system call, and what bpftrace needs to print what the event has.
 PROBES = {
@@ -56,6 +64,7 @@ OURS = [
     Mode("command", "dftrace-bpf --", modes.command),
     Mode("attach", "dftrace-bpf -p", modes.attach),
 ]
+NO_MMAP = Mode("no-mmap", "dftrace-bpf --no-mmap", modes.no_mmap)
 EXCLUDED = Mode("excluded", "dftrace-bpf --exclude", modes.excluded)
 UNTRACED = [
     Mode("empty-pair", "empty pair, all calls", modes.empty_pair),
@@ -66,8 +75,7 @@ CLASSIC = [
     Mode("classic-other", "empty classic pair, another call", modes.classic_other, 1, ("tracefs",)),
 ]
 BPFTRACE = Mode("bpftrace", "bpftrace printf", modes.bpftrace, 1 / 8, ("bpftrace", "tracefs"))
-PERF_RECORD = Mode("perf-record", "perf record raw_syscalls", modes.perf_record, 1 / 3,
-                   ("perf", "tracefs"))
+PERF_RECORD = Mode("perf-record", "perf record", modes.perf_record, 1 / 3, ("perf", "tracefs"))
 OTHERS = [
     PERF_RECORD, BPFTRACE,
     Mode("strace", "strace -f -ttt -T", modes.strace, 1 / 30, ("strace",)),
@@ -86,6 +94,11 @@ REGION = [
 
 def io_argv(mode, threads=1):
     return lambda bench, _program, calls: [bench.prog("bench_io"), mode, bench.data, calls, threads]
+
+
+def ways(key, title, names, perf, more=UNTRACED, **kw):
+    argv = lambda bench, _program, calls: [bench.prog("bench_ways"), key, bench.data, calls]
+    return Workload(key, title, argv, names, [BARE, *OURS, *more, PERF_RECORD], perf=perf, **kw)
 
 
 def region_argv(bench, program, calls):
@@ -112,6 +125,11 @@ WORKLOADS = [
        [*UNTRACED, *OTHERS[:-1]], calls=6000, pairs=3),
     two_threads("pread", "pread of 4 KiB, 2 threads"),
     two_threads("pwrite", "pwrite of 4 KiB, 2 threads"),
+    ways("uring", "io_uring: read of 4 KiB, one at a time", ["read"], PERF_RING),
+    ways("uring16", "io_uring: reads of 4 KiB, sixteen at once", ["read"], PERF_RING),
+    ways("aio", "Linux AIO: read of 4 KiB, one at a time", ["pread"], PERF_CALLS),
+    ways("mapped", "page of a mapped file, written for the first time", ["mmap_write"], PERF_FAULTS),
+    ways("fresh", "page of new memory, no file in it", [], PERF_FAULTS, [NO_MMAP, *UNTRACED]),
     Workload("region", "region with 2 arguments and 1 relation", region_argv, ["step"], REGION,
              lost_as={"step": "record_event"}),
 ]

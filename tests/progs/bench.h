@@ -18,7 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An operation of a workload, by its name in a trace, and how often one turn of the loop does it. */
+/*
+ * An operation of a workload, by its name in a trace, and how often one turn of the loop does it. What
+ * leaves no trace has an empty name.
+ */
 struct bench_op {
 	const char *name;
 	unsigned int each;
@@ -68,7 +71,9 @@ static inline void bench_ops(const char *key, const struct bench_op *ops, uint64
 {
 	printf(",\"%s\":{", key);
 	for (const struct bench_op *op = ops; op->name; op++)
-		printf("%s\"%s\":%" PRIu64, op == ops ? "" : ",", op->name, op->each * turns);
+		if (*op->name)
+			printf("%s\"%s\":%" PRIu64, op == ops ? "" : ",", op->name,
+			       op->each * turns);
 	putchar('}');
 }
 
