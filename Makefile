@@ -72,7 +72,7 @@ $(SKEL): $(BUILD)/dftrace.bpf.o
 # ---- user side --------------------------------------------------------------------------------
 
 # Those that see the skeleton (user/trace/kernel.h).
-KERNEL_OBJ := $(patsubst %,$(BUILD)/user/trace/%.o,tracer sites)
+KERNEL_OBJ := $(patsubst %,$(BUILD)/user/trace/%.o,tracer sites pagefault)
 
 $(KERNEL_OBJ): $(SKEL)
 $(KERNEL_OBJ): CFLAGS_ALL += -I$(BUILD)
@@ -102,7 +102,7 @@ $(BUILD)/libdftracer.so: $(BUILD)/$(SONAME)
 SAN      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_DIR  := $(BUILD)/san
 # What needs no kernel side: the unit tests link all of it.
-IMPURE   := main tracer sites session pump walk probe listen retire
+IMPURE   := main tracer sites pagefault session pump walk probe listen retire
 PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRACE_SRC)) \
 	    $(filter-out user/read/main.c,$(READ_SRC))
 SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))

@@ -55,6 +55,22 @@ enum dft_special {
 	DFT_SPECIAL_CLONE = 3,       /* threads are not events */
 	DFT_SPECIAL_EXEC = 4,        /* on success the strings come from the exec hook */
 	DFT_SPECIAL_CHDIR = 5,       /* changes the base it is relative to */
+	/* No events themselves, but they begin and end requests of Linux AIO. */
+	DFT_SPECIAL_AIO_SUBMIT = 6,
+	DFT_SPECIAL_AIO_GETEVENTS = 7,
+	DFT_SPECIAL_AIO_DESTROY = 8,
+	DFT_SPECIAL_UNMAP = 9,       /* of anonymous memory it is not an event */
+	DFT_SPECIAL_FORM = 10,       /* an argument may turn it into a line of DFT_NR_FORM */
+};
+
+/* Lines of DFT_NR_FORM and DFT_NR_FAULT. */
+enum dft_form {
+	DFT_FORM_FICLONE = 0,
+	DFT_FORM_FICLONERANGE = 1,
+};
+enum dft_fault {
+	DFT_FAULT_READ = 0,
+	DFT_FAULT_WRITE = 1,
 };
 
 /* How AT_* flags turn the event's name. */
@@ -68,6 +84,7 @@ enum dft_alt {
 	DFT_ALT_GETXATTR = 6,
 	DFT_ALT_LISTXATTR = 7,
 	DFT_ALT_REMOVEXATTR = 8,
+	DFT_ALT_FSYNC = 9,
 };
 
 /* Sources of values. The kernel side fills those below DFT_SRC_USER. */
@@ -84,6 +101,11 @@ enum dft_src {
 	DFT_SRC_NAME2 = 10,
 	DFT_SRC_WPOS = 11,
 	DFT_SRC_WPOS_A3 = 12,
+	DFT_SRC_SLOT = 13,
+	DFT_SRC_SET_A1 = 14,
+	DFT_SRC_SET_A3 = 15,
+	DFT_SRC_NOTED = 0x18,
+	DFT_SRC_SIZE2 = 0x19,
 	DFT_SRC_INT = 0x20,     /* + argument */
 	DFT_SRC_OFFSETP = 0x30, /* + argument */
 	DFT_SRC_WORD = 0x40,    /* + argument * 8 + word */
@@ -118,7 +140,9 @@ struct dft_desc {
 	 */
 	__u8 drop;
 	__u8 simple;  /* dft_desc_is_simple(), filled in with `drop` */
-	__u8 pad[6];
+	__u8 vma;     /* an address: the file mapped there */
+	__u8 fd2_ptr; /* fd2 is a pointer to the descriptor */
+	__u8 pad[4];
 };
 _Static_assert(sizeof(struct dft_desc) == 32, "dft_desc is mapped by both sides");
 
@@ -242,6 +266,21 @@ struct dft_rec_call {
 _Static_assert(sizeof(struct dft_rec_call) == 48, "a read with two values is 64 bytes");
 
 /*
+ * A request that has ended, as the call that it stands for: by the thread that submitted it, from its
+ * submission on.
+ */
+struct dft_rec_request {
+	__u8 type;
+	__u8 texts_only; /* it is in the tallies: its texts, which have been sent, are not needed */
+	__u8 pad[2];
+	__u32 serial;    /* `tid` of its TEXT records */
+	__u64 start_ns;  /* of the process */
+	struct dft_rec_call call; /* and its values */
+};
+_Static_assert(sizeof(struct dft_rec_request) == 64, "dft_rec_request");
+#define DFT_SERIAL_BIT 0x80000000u /* in all serials, and in no thread's id */
+
+/*
  * Calls of one thread in the order of their ends, none of which has a text or more than three values:
  * the others come as CALL records of their own, behind the batch that was begun before them.
  */
@@ -277,7 +316,8 @@ _Static_assert(sizeof(struct dft_rec_batch) == 32, "dft_rec_batch");
 
 /*
  * A string the program passed. Belongs to the next CALL record of the same thread; a BATCH of what the
- * thread did before may come in between.
+ * thread did before may come in between. Of a request: it is sent at its submission, and `tid` is the
+ * request's serial.
  */
 struct dft_rec_text {
 	__u8 type;
@@ -433,10 +473,10 @@ enum dft_tally_kind {
 #define DFT_TALLY_FLAGGED 0x4000u /* its AT_* flags have the bit of dft_alt_flag() */
 #define DFT_TALLY_NR	  0x3fffu
 
-/* The flag that turns the event's name: AT_REMOVEDIR or AT_SYMLINK_NOFOLLOW. */
+/* The flag that turns the event's name: AT_REMOVEDIR, IORING_FSYNC_DATASYNC or AT_SYMLINK_NOFOLLOW. */
 static inline __u32 dft_alt_flag(__u8 alt)
 {
-	return alt == DFT_ALT_UNLINK ? 0x200 : 0x100;
+	return alt == DFT_ALT_UNLINK ? 0x200 : alt == DFT_ALT_FSYNC ? 1 : 0x100;
 }
 
 /*

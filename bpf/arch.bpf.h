@@ -40,6 +40,18 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 	args[5] = regs->r9;
 }
 
+/* The error code of a page fault. */
+static __attribute__((always_inline)) inline bool fault_is_write(unsigned long code)
+{
+	return code & 2;
+}
+
+/* The page was there, and did not allow it. */
+static __attribute__((always_inline)) inline bool fault_is_denied(unsigned long code)
+{
+	return code & 1;
+}
+
 /* Stores are seen in their order. */
 static __attribute__((always_inline)) inline void let_go(__u32 *busy, __u32 value)
 {
@@ -80,6 +92,17 @@ static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *
 	args[3] = regs->regs[3];
 	args[4] = regs->regs[4];
 	args[5] = regs->regs[5];
+}
+
+/* ESR_ELx of a data abort: WnR, unless it is of cache maintenance; and the kind of fault. */
+static __attribute__((always_inline)) inline bool fault_is_write(unsigned long code)
+{
+	return (code & (1ul << 6)) && !(code & (1ul << 8));
+}
+
+static __attribute__((always_inline)) inline bool fault_is_denied(unsigned long code)
+{
+	return (code & 0x3c) == 0x0c;
 }
 
 /* An atomic operation orders what went before it. */

@@ -13,6 +13,7 @@ const volatile __u32 dft_knob_self = 0;
 const volatile bool dft_knob_only = false;
 const volatile __u64 dft_knob_min_dur = 0;
 const volatile __u64 dft_knob_flush = 1000000000;
+const volatile __u32 dft_knob_page_shift = 12;
 const volatile __u64 dft_knob_call_room = 0;
 
 __u64 dft_unmarked = 0, dft_unmarked_done = 0;
@@ -22,6 +23,10 @@ bool dft_tallied = false;
 __u32 dft_names_epoch = 0;
 bool dft_keep_names = false;
 __u64 dft_exits_lost = 0;
+bool dft_requested = false;
+__u32 dft_serial = 0;
+__u32 dft_sweep = 0;
+__u64 dft_fault_asked = 0, dft_fault_answer = 0;
 
 #define DFT_TABLE_KERNEL
 #include "table.h"
@@ -40,9 +45,13 @@ struct details_map details SEC(".maps");
 struct fd_changes_map fd_changes SEC(".maps");
 struct counters_map counters SEC(".maps");
 struct images_map images SEC(".maps");
+struct executed_map executed SEC(".maps");
 struct declared_map declared SEC(".maps");
 struct scratch_map scratch SEC(".maps");
 struct iter_scratch_map iter_scratch SEC(".maps");
+struct requests_map requests SEC(".maps");
+struct ending_map ending SEC(".maps");
+struct request_scratch_map request_scratch SEC(".maps");
 
 __hidden int dft_count(__u32 counter)
 {
@@ -125,8 +134,8 @@ int dft_tally(struct dft_tally_key *key, struct dft_sum *sum)
 	if (!tally)
 		return dft_count(DFT_COUNTER_TALLY_FULL);
 	ts_ns = sum->ts_ns ? sum->ts_ns : bpf_ktime_get_ns();
-	__sync_fetch_and_add(&tally->calls, 1);
-	if (sum->ret < 0)
+	__sync_fetch_and_add(&tally->calls, 1 + sum->more);
+	if (sum->failed)
 		__sync_fetch_and_add(&tally->errors, 1);
 	if (sum->bytes)
 		__sync_fetch_and_add(&tally->bytes, sum->bytes);

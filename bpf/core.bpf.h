@@ -45,6 +45,7 @@ extern const volatile __u32 dft_knob_self;     /* the tracer's tgid */
 extern const volatile bool dft_knob_only;      /* --only: dft_descs[].drop is in force */
 extern const volatile __u64 dft_knob_min_dur;  /* --min-dur, in ns; 0 = none */
 extern const volatile __u64 dft_knob_flush;    /* ns after which a thread hands in what it gathered */
+extern const volatile __u32 dft_knob_page_shift;
 extern const volatile __u64 dft_knob_call_room; /* bytes of the ring that calls may fill */
 extern const volatile struct dft_desc dft_descs[DFT_NR_MAX];
 
@@ -67,6 +68,14 @@ extern __u32 dft_names_epoch;
 extern bool dft_keep_names; /* gather_flush() puts the names of calls in flight back into the map */
 /* EXIT records that found the ring full: user space looks who is gone. */
 extern __u64 dft_exits_lost;
+extern bool dft_requested; /* a request was submitted since tracing began */
+extern __u32 dft_serial;   /* of requests */
+extern __u32 dft_sweep;    /* what request_sweep is to do: enum dft_sweep */
+/*
+ * The tracer's own page, which it touches to see whether mappings are found in this kernel; and the inode
+ * of its file as the fault there has found it.
+ */
+extern __u64 dft_fault_asked, dft_fault_answer;
 
 /* ---- a traced thread ---------------------------------------------------------------------- */
 
@@ -102,6 +111,42 @@ struct dft_who {
 	__u32 pad;
 };
 
+/* Page faults of one kind in one file, which need not be told one by one. */
+struct dft_fault_run {
+	__u64 id;    /* of the file's name */
+	__u64 first_ns, last_ns;
+	__u64 bytes;
+	__u32 n;     /* 0 = none */
+	__u16 nr;
+	__u8 cls;    /* of the file if its class is filtered, or 0 */
+	__u8 deleted;
+};
+
+/*
+ * Page faults of a thread in mapped files. The fault at hand is `last` from its begin on: that it came to
+ * an end the kernel's own counters show later. Those before it are in `run` until one of another kind
+ * comes, or the batch is handed in.
+ */
+struct dft_faults {
+	/* The mapping it had its last fault in, as long as the process's memory map is the same. */
+	__u64 start, end;
+	__u64 base;   /* an address + this is the offset in the file */
+	__u64 id;     /* of the name */
+	__u32 epoch;  /* dft_names_epoch that it is of */
+	__u32 seq;    /* of the memory map */
+	__u32 page;   /* bytes */
+	__u8 counts;  /* it is of a file, and not of a program's code */
+	__u8 shared;
+	__u8 cls;     /* as in the runs below */
+	__u8 deleted;
+	/* Behind `busy`, which the thread takes, or the iterator; neither waits. */
+	__u32 busy;
+	__u32 pad;
+	__u64 flt;    /* faults of the thread when `last` began */
+	__u64 offset; /* of `last` */
+	struct dft_fault_run last, run;
+};
+
 #define KNOWN_NAMES 4
 
 /*
@@ -135,18 +180,85 @@ struct dft_task {
 	 */
 	__u32 busy;
 	__u32 handed;    /* how often a batch was handed in */
+	__u32 serial;    /* while the texts of a request are sent: its serial, else 0 */
+	__u32 pad;
 	__u64 ino, ino2; /* of pipes */
 	/*
 	 * Here rather than on the stack, as what is loaded from here is a number to the verifier and not
 	 * a pointer, whatever was stored.
 	 */
 	struct dft_place place;
+	struct dft_faults faults;
 	struct dft_rec_batch batch;
 	/* Of the batch. The last one is for a call that finds the batch being taken away. */
 	struct dft_gathered calls[DFT_BATCH_MAX + 1];
 };
 
+/* ---- a request in flight --------------------------------------------------------------------- */
+
+/* Of io_uring: by the kernel's own structure. Of AIO: by the program's iocb, and the process. */
+struct dft_request_key {
+	__u64 addr;
+	__u64 start_ns;
+	__u32 pid;
+	__u32 pad;
+};
+
+enum request_flag {
+	REQUEST_FIXED = 1 << 0,    /* `file` comes from the ring's table, not from the process's */
+	REQUEST_FIXED2 = 1 << 1,
+	REQUEST_SKIP = 1 << 2,     /* its end is not told when it is a success */
+	REQUEST_SLOT = 1 << 3,     /* opens or closes a direct descriptor */
+	REQUEST_OVERFLOW = 1 << 4, /* it has ended, and `ret` says how */
+	REQUEST_REFUSED = 1 << 5,  /* looked at, and not begun with */
+	REQUEST_UNREAD = 1 << 6,   /* openat2: its structure could not be read */
+};
+
+/* What its end needs; most of it as in struct dft_task. */
+struct dft_request {
+	struct dft_who who;
+	__u64 ts_ns; /* submission */
+	__u64 name, name2;
+	__u64 file, file2;
+	__u64 pos;
+	__u64 ino, ino2;
+	__u64 ring;      /* struct io_ring_ctx, or what io_setup() gave */
+	__u64 args[6];
+	__u32 tid, serial;
+	__u16 nr;
+	__u16 call;
+	__u8 cls, cls2;
+	__u8 append;
+	__u8 flags;      /* enum request_flag */
+	__s64 ret;       /* of those that have ended */
+	__u64 dur_ns;
+};
+
+enum dft_sweep {
+	SWEEP_NAMES = 0,  /* back into the map with the names that requests refer to */
+	SWEEP_ENDING = 1, /* an end for the requests of the processes in the map `ending` */
+	SWEEP_ALL = 2,
+};
+
 /* ---- maps ---------------------------------------------------------------------------------- */
+
+/* A request being submitted, and one being ended: memory of a CPU, guarded as struct dft_scratch is. */
+struct dft_submit {
+	__u64 busy;
+	struct dft_request_key key;
+	struct dft_request req;
+	__u64 raw[8]; /* the program's structure */
+};
+struct dft_ending {
+	__u64 busy;
+	struct dft_request req;
+	__u64 rec[24]; /* union request_rec */
+	struct dft_task t; /* what the functions for calls expect */
+};
+struct dft_request_scratch {
+	struct dft_submit submit;
+	struct dft_ending ending;
+};
 
 struct dft_scratch {
 	__u64 busy; /* guards against a program that interrupts another on the same CPU */
@@ -221,6 +333,13 @@ struct images_map { /* executable files that user space has examined for probes 
 	__type(key, struct dft_image_key);
 	__type(value, __u8);
 };
+struct executed_map { /* files that have been executed, or mapped to be executed; without their size */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct dft_image_key);
+	__type(value, __u8);
+};
 struct declared_map { /* entities and types whose record is in the ring */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -241,6 +360,27 @@ struct iter_scratch_map {
 	__type(value, struct dft_scratch);
 };
 
+struct requests_map { /* in flight */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct dft_request_key);
+	__type(value, struct dft_request);
+};
+struct ending_map { /* processes that have ended, whose requests are to be swept */
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct dft_who);
+	__type(value, __u8);
+};
+struct request_scratch_map { /* the second one is the iterator's */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct dft_request_scratch);
+};
+
 extern struct tasks_map tasks SEC(".maps");
 extern struct ring_map ring SEC(".maps");
 extern struct targets_map targets SEC(".maps");
@@ -251,9 +391,13 @@ extern struct details_map details SEC(".maps");
 extern struct fd_changes_map fd_changes SEC(".maps");
 extern struct counters_map counters SEC(".maps");
 extern struct images_map images SEC(".maps");
+extern struct executed_map executed SEC(".maps");
 extern struct declared_map declared SEC(".maps");
 extern struct scratch_map scratch SEC(".maps");
 extern struct iter_scratch_map iter_scratch SEC(".maps");
+extern struct requests_map requests SEC(".maps");
+extern struct ending_map ending SEC(".maps");
+extern struct request_scratch_map request_scratch SEC(".maps");
 
 /* ---- core.bpf.c ---------------------------------------------------------------------------- */
 
@@ -262,15 +406,16 @@ extern struct iter_scratch_map iter_scratch SEC(".maps");
  * of their many calls: hence plain memory as arguments, and no __hidden.
  */
 
-/* One call of a tally. */
+/* One call of a tally, or several. */
 struct dft_sum {
-	__s64 ret;
-	__u64 bytes;
+	__u32 failed;
+	__u32 more;   /* others of the same kind */
+	__u64 bytes;  /* of all */
 	__u64 ts_ns;  /* entry, CLOCK_MONOTONIC; 0: now */
 	__u64 dur_ns;
 };
 
-/* Adds one call to a tally of the process. A full map is counted, never silent. */
+/* Adds one call, or several, to a tally of the process. A full map is counted, never silent. */
 int dft_tally(struct dft_tally_key *key, struct dft_sum *sum);
 int dft_least(__u64 *at, __u64 value);
 int dft_greatest(__u64 *at, __u64 value);
@@ -345,6 +490,21 @@ ALWAYS_INLINE void dft_flush(struct dft_task *t)
  * has examined it. `file`: address of the struct file.
  */
 int dft_image(struct dft_task *t, __u64 file);
+
+/* ---- fault.bpf.c ---------------------------------------------------------------------------- */
+
+/* A mapping of the current process. */
+struct dft_mapping {
+	__u64 start, end;
+	__u64 file;   /* address of the struct file; 0: of none that a program could name */
+	__u64 offset; /* in the file, of `start` */
+	__u64 flags;  /* VM_* */
+};
+
+/* The one at an address. 0, or -1 when nothing is mapped there. */
+int dft_mapping_at(struct dft_mapping *m, __u64 addr);
+/* Adds what has come to an end of the thread's faults to the tallies. False: not now. */
+int dft_faults_flush(struct task_struct *task, struct dft_task *t) __hidden;
 
 /* ---- path.bpf.c ---------------------------------------------------------------------------- */
 

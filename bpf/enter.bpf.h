@@ -73,21 +73,15 @@ ALWAYS_INLINE __u64 task_name(struct dft_task *t, bool fast)
 	return id ? name_of(t, epoch, id) : IO_TASK_NAME(t);
 }
 
-/* Notes the file of a descriptor as the call's first file. */
-ALWAYS_INLINE void note_fd(struct task_struct *task, struct dft_task *t, __u32 fd, bool must_name,
-			   bool fast)
+/* Notes a file as the call's first one. */
+ALWAYS_INLINE void note_file(struct task_struct *task, struct dft_task *t, __u64 addr, bool must_name,
+			     bool fast)
 {
-	__u64 addr = addr_of_fd(task, fd);
-	struct inode *inode;
-	struct file *file;
+	struct file *file = AT_ADDR(file, addr);
+	struct inode *inode = READ(file, f_inode);
 
-	if (!addr)
-		return;
-	file = AT_ADDR(file, addr);
-	inode = READ(file, f_inode);
 	t->cls = class_of_inode(inode);
 	t->file = addr;
-	t->seen = fd_seen(task, t, fd, &t->key);
 	t->pos = READ(file, f_pos);
 	t->append = !!(READ(file, f_flags) & O_APPEND);
 	if (t->cls == DFT_CLASS_PIPE)
@@ -103,26 +97,54 @@ ALWAYS_INLINE void note_fd(struct task_struct *task, struct dft_task *t, __u32 f
 		t->call |= DFT_CALL_NAMELESS;
 }
 
-int IO_NOTE_FILE(struct dft_task *t, __u32 fd, __u32 must_name)
+/* The file of a descriptor. */
+ALWAYS_INLINE void note_fd(struct task_struct *task, struct dft_task *t, __u32 fd, bool must_name,
+			   bool fast)
 {
-	if (t)
-		note_fd(bpf_get_current_task_btf(), t, fd, must_name, false);
+	__u64 addr = addr_of_fd(task, fd);
+
+	if (!addr)
+		return;
+	t->seen = fd_seen(task, t, fd, &t->key);
+	note_file(task, t, addr, must_name, fast);
+}
+
+/* The same, or of the file at `addr` if that is not 0. */
+int IO_NOTE_FILE(struct dft_task *t, __u32 fd, __u32 must_name, __u64 addr)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!t)
+		return 0;
+	if (!addr) {
+		addr = addr_of_fd(task, fd);
+		if (!addr)
+			return 0;
+		t->seen = fd_seen(task, t, fd, &t->key);
+	}
+	note_file(task, t, addr, must_name, false);
+	return 0;
+}
+
+/* Notes the file that is mapped at an address, and where in the file that is. */
+static __attribute__((noinline)) int note_mapping(struct dft_task *t, __u64 addr)
+{
+	struct dft_mapping m = {};
+
+	if (dft_mapping_at(&m, addr) || !m.file)
+		return 0;
+	IO_NOTE_FILE(t, 0, false, m.file);
+	t->pos = m.offset + addr - m.start;
 	return 0;
 }
 
 /* The second file, of a call between two or of one that closes another descriptor. */
-ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u32 fd)
+ALWAYS_INLINE void note_other_file(struct task_struct *task, struct dft_task *t, __u64 addr)
 {
-	__u64 addr = addr_of_fd(task, fd);
-	struct inode *inode;
-	struct file *file;
+	struct file *file = AT_ADDR(file, addr);
+	struct inode *inode = READ(file, f_inode);
 
-	if (!addr)
-		return;
-	file = AT_ADDR(file, addr);
 	t->file2 = addr;
-	t->seen2 = fd_seen(task, t, fd, &t->key2);
-	inode = READ(file, f_inode);
 	t->cls2 = class_of_inode(inode);
 	if (t->cls2 == DFT_CLASS_PIPE)
 		t->ino2 = READ(inode, i_ino);
@@ -133,6 +155,16 @@ ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u3
 		t->name2 = task_name(t, false);
 	if (!t->name2)
 		t->call |= DFT_CALL_OTHER_NAMELESS;
+}
+
+ALWAYS_INLINE void note_other(struct task_struct *task, struct dft_task *t, __u32 fd)
+{
+	__u64 addr = addr_of_fd(task, fd);
+
+	if (!addr)
+		return;
+	t->seen2 = fd_seen(task, t, fd, &t->key2);
+	note_other_file(task, t, addr);
 }
 
 /* True when the path is surely absolute; a page not resident is looked at again at exit. */
@@ -163,7 +195,7 @@ ALWAYS_INLINE void note_base(struct task_struct *task, struct dft_task *t, const
 		return;
 	if (dirfd != AT_FDCWD) {
 		/* Named whatever its class: relative to /proc is a name like any other. */
-		IO_NOTE_FILE(t, dirfd, true);
+		IO_NOTE_FILE(t, dirfd, true, 0);
 		t->call |= DFT_CALL_DIRFD;
 	} else {
 		t->name = note_cwd(task, t, &t->cls, &t->seen);
@@ -212,7 +244,7 @@ static __attribute__((noinline)) int send_text(struct dft_task *t, __u64 user, _
 	rec->slot = slot;
 	rec->len = len;
 	rec->pid = t->who.pid;
-	rec->tid = (__u32)bpf_get_current_pid_tgid();
+	rec->tid = t->serial ? t->serial : (__u32)bpf_get_current_pid_tgid();
 	rec->nr = t->nr;
 	rec->base = slot == 2 ? t->name2 : 0;
 	if (slot == 1 && rec->text[0] == '/')
@@ -399,11 +431,30 @@ ALWAYS_INLINE bool enter_uncommon(struct task_struct *task, struct dft_task *t,
 	kind = desc_of(nr)->kind;
 	if (kind == DFT_KIND_DECODED)
 		return false;
+	if (kind == DFT_KIND_NOTIO)
+		return !desc_of(nr)->special;
 	if (kind == DFT_KIND_UNDECODED)
 		count_undecoded(t, args, nr);
-	else if (kind == DFT_KIND_NONE)
+	else
 		tally_one(&t->who, DFT_TALLY_UNKNOWN, nr);
 	return true;
+}
+
+#define FICLONE	     0x40049409u
+#define FICLONERANGE 0x4020940du
+
+/* The line of the call: by its number, and for some by what their arguments ask for. */
+ALWAYS_INLINE __u32 form_of_call(const volatile struct dft_desc *d, const struct args *args, __u32 nr)
+{
+	if (d->special != DFT_SPECIAL_FORM)
+		return nr;
+	switch ((__u32)arg(args, 1)) {
+	case FICLONE:
+		return DFT_NR_FORM + DFT_FORM_FICLONE;
+	case FICLONERANGE:
+		return DFT_NR_FORM + DFT_FORM_FICLONERANGE;
+	}
+	return nr;
 }
 
 /* The first file, and the first string if it must be read now. */
@@ -411,7 +462,9 @@ ALWAYS_INLINE void enter_first(struct task_struct *task, struct dft_task *t, con
 			       const volatile struct dft_desc *d)
 {
 	if (d->fd) {
-		IO_NOTE_FILE(t, arg(args, d->fd - 1), false);
+		IO_NOTE_FILE(t, arg(args, d->fd - 1), false, 0);
+	} else if (d->vma) {
+		note_mapping(t, arg(args, d->vma - 1));
 	} else if (d->path) {
 		if (d->early)
 			note_text1(t, args, d);
@@ -427,11 +480,16 @@ static __attribute__((noinline)) int enter_second(struct dft_task *t, const stru
 	if (d->fd2) {
 		__u32 fd2 = arg(args, d->fd2 - 1);
 
-		if (!d->closes) {
+		if (d->fd2_ptr && bpf_probe_read_user(&fd2, sizeof(fd2),
+						      (const void *)arg(args, d->fd2 - 1))) {
+			t->call |= DFT_CALL_FAULT2; /* or its page is not resident yet */
+		} else if (!d->closes) {
 			note_other(task, t, fd2);
+			if (d->fd2_ptr)
+				t->seen2 = 0; /* at the end the program may have changed it */
 			/* Kept for the other side's sake: then this side is named, too. */
 			if (!t->name && t->cls && !class_is_filtered(t->cls2))
-				IO_NOTE_FILE(t, arg(args, d->fd - 1), true);
+				IO_NOTE_FILE(t, arg(args, d->fd - 1), true, 0);
 		} else if (fd2 != (__u32)arg(args, d->fd - 1)) {
 			note_other(task, t, fd2);
 		}

@@ -38,10 +38,12 @@ ALWAYS_INLINE __u16 tally_nr(const struct exit_ctx *x, __u32 call)
 
 ALWAYS_INLINE void call_sum(struct dft_sum *sum, const struct exit_ctx *x)
 {
-	sum->ret = ret_is_restart(x->env.ret) ? 0 : x->env.ret;
+	/* No failures: those that are run again, and those without a result. */
+	sum->failed = x->env.ret < 0 && x->env.ret > DFT_RESULT_UNFINISHED && !ret_is_restart(x->env.ret);
 	sum->bytes = desc_of(x->nr)->ret == DFT_RET_BYTES && x->env.ret > 0 ? x->env.ret : 0;
 	sum->ts_ns = x->t->ts_ns;
 	sum->dur_ns = x->dur_ns;
+	sum->more = 0;
 }
 
 /* Adds the call to a tally of its file. The base of a path is not the file. */
@@ -62,6 +64,7 @@ ALWAYS_INLINE void env_fill(struct value_env *env, const struct dft_task *t)
 	env->file = t->file;
 	env->pos = t->pos;
 	env->name2 = t->name2;
+	env->file2 = t->file2;
 	env->cls = t->cls;
 	env->append = t->append;
 }
@@ -249,7 +252,7 @@ static __attribute__((noinline)) int exit_opened(struct exit_ctx *x)
 	t->name = 0;
 	t->cls = DFT_CLASS_NONE;
 	t->call = 0;
-	IO_NOTE_FILE(t, x->env.ret, false);
+	IO_NOTE_FILE(t, x->env.ret, false, 0);
 	return 0;
 }
 
@@ -272,7 +275,7 @@ ALWAYS_INLINE bool exit_is_no_event(struct exit_ctx *x, const volatile struct df
 /* The class of the file that has the call left out, or 0. */
 ALWAYS_INLINE __u8 filter_file(struct dft_task *t, const volatile struct dft_desc *d, __u32 call)
 {
-	bool is_file = d->fd || d->ret == DFT_RET_FILE || call & DFT_CALL_SELF;
+	bool is_file = d->fd || d->vma || d->ret == DFT_RET_FILE || call & DFT_CALL_SELF;
 
 	if (!is_file || call & DFT_CALL_BASE)
 		return 0; /* calls on names are judged in user space, which has the name */

@@ -24,10 +24,11 @@ ALWAYS_INLINE void shed_gathered(struct dft_task *t, const struct dft_gathered *
 
 	tally_key(&key, &t->who, DFT_TALLY_SHED, c->nr);
 	key.id = c->name;
-	sum.ret = ret_is_restart(c->ret) ? 0 : c->ret;
+	sum.failed = c->ret < 0 && !ret_is_restart(c->ret);
 	sum.bytes = bytes && c->ret > 0 ? c->ret : 0;
 	sum.ts_ns = c->ts_ns;
 	sum.dur_ns = c->dur_ns;
+	sum.more = 0;
 	dft_tally(&key, &sum);
 }
 
@@ -127,10 +128,12 @@ ALWAYS_INLINE bool keep_name(__u64 id)
  */
 ALWAYS_INLINE bool keep_names(struct dft_task *t)
 {
-	bool kept = true;
+	/* A fault refers to its file's name until it is tallied. */
+	bool kept = keep_name(*(volatile __u64 *)&t->faults.last.id) &&
+		    keep_name(*(volatile __u64 *)&t->faults.run.id);
 
 	if (*(volatile __u64 *)&t->ts_ns)
-		kept = keep_name(*(volatile __u64 *)&t->name) &&
+		kept = kept && keep_name(*(volatile __u64 *)&t->name) &&
 		       keep_name(*(volatile __u64 *)&t->name2);
 	/* A full barrier: a call that has ended by now is in the batch as it is looked at below. */
 	__sync_val_compare_and_swap(&t->busy, 0, 0);
@@ -157,6 +160,8 @@ int gather_flush(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	if (dft_keep_names && !keep_names(t))
+		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
+	if (!dft_faults_flush(task, t))
 		bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 	was = when_free(t);
 	if (!*(volatile __u8 *)&t->batch.n)

@@ -4,6 +4,17 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+/* Faults of a program's code are not the job's I/O: those in its other sections neither. */
+ALWAYS_INLINE void note_executed(const struct dft_image_key *image)
+{
+	struct dft_image_key key = *image;
+	__u8 one = 1;
+
+	key.size = 0;
+	if (!bpf_map_lookup_elem(&executed, &key))
+		bpf_map_update_elem(&executed, &key, &one, BPF_ANY);
+}
+
 int dft_image(struct dft_task *t, __u64 addr)
 {
 	struct file *file = (struct file *)addr;
@@ -18,6 +29,7 @@ int dft_image(struct dft_task *t, __u64 addr)
 	rec.key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	rec.key.gen = BPF_CORE_READ(inode, i_generation);
 	rec.key.size = BPF_CORE_READ(inode, i_size);
+	note_executed(&rec.key);
 	if (bpf_map_lookup_elem(&images, &rec.key))
 		return 0;
 	rec.type = DFT_REC_IMAGE;

@@ -6,6 +6,8 @@
  */
 #include "enter.bpf.h"
 #include "exit.bpf.h"
+#include "aio.bpf.h"
+#include "uring.bpf.h"
 #include "proc.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -27,6 +29,13 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 
 	if (enter_uncommon(task, t, args, nr))
 		return 0;
+	if (d->kind == DFT_KIND_NOTIO) {
+		aio_enter(t, args, nr);
+		return 1;
+	}
+	nr = form_of_call(d, args, nr);
+	t->nr = nr;
+	d = desc_of(nr);
 	/* What stands behind belongs to another program; and by the exec hook the thread's id may be another. */
 	if (d->special == DFT_SPECIAL_EXEC)
 		dft_flush(t);
@@ -38,6 +47,8 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 	if (dft_aggregate || (dft_knob_only && d->drop == DFT_DROP_ALL))
 		t->flags |= TASK_QUIET;
 	enter_first(task, t, args, d);
+	if (d->special == DFT_SPECIAL_UNMAP && !t->file)
+		return 0; /* anonymous memory: most are */
 	if (d->fd2 || d->path2 || d->special)
 		enter_second(t, args, nr);
 	note_change(task, t, args, nr);
@@ -125,6 +136,11 @@ int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 	}
 	if (d->special == DFT_SPECIAL_EXEC)
 		x.env.args.v[4] = t->pos; /* exec has cleared the registers */
+	if (d->kind != DFT_KIND_DECODED) {
+		aio_exit(&x);
+		t->ts_ns = 0;
+		return 0;
+	}
 	note_change(task, t, &x.env.args, x.nr);
 	if (!(t->flags & TASK_BEFORE_EXEC)) /* our own child, and its exec failed */
 		finish(&x);

@@ -99,6 +99,31 @@ __hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 	return t;
 }
 
+/* The state of the process's first thread. */
+ALWAYS_INLINE struct dft_task *state_of_leader(struct task_struct *task)
+{
+	struct task_struct *leader = task->group_leader;
+
+	return leader ? bpf_task_storage_get(&tasks, leader, NULL, 0) : NULL;
+}
+
+__hidden struct dft_task *dft_adopt_worker(struct task_struct *task)
+{
+	struct dft_task *leader = state_of_leader(task), *t;
+	struct dft_who who;
+	__u8 flags = 0;
+
+	if (leader && leader->flags & TASK_BEFORE_EXEC)
+		return NULL;
+	if (!(leader && leader->who.pid) && !should_trace(task->tgid, &flags))
+		return NULL;
+	who_is(&who, task);
+	t = make_state(task, &who, flags);
+	if (!t)
+		task_failed(task);
+	return t;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -187,6 +212,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	if (!t || !t->who.pid)
 		return 0;
 	t->flags &= ~TASK_BEFORE_EXEC;
+	t->faults.end = 0; /* another memory map */
 	s = dft_scratch_get(0);
 	if (!s) {
 		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
@@ -234,12 +260,17 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	__u32 pid = task->tgid;
 	struct dft_who who;
 
-	if (t)
+	if (t) {
 		dft_flush(t);
+		dft_faults_flush(task, t);
+	}
 
 	/* The kernel counts the thread out before this hook; the last one ends the process. */
 	if (!signal || signal->live.counter)
 		return 0;
+	/* It may be a worker of io_uring, which nobody has marked. */
+	if (!t)
+		t = state_of_leader(task);
 	if (t || dft_unmarked)
 		bpf_map_delete_elem(&targets, &pid); /* the pid may be used again */
 	if (!t && (!dft_knob_all || pid == dft_knob_self))

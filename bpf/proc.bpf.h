@@ -11,4 +11,10 @@
 #define ADOPT_AT_PROBE 0xffffu /* for `nr`: no call, and preemption is on (the scratch is not safe) */
 struct dft_task *dft_adopt(struct task_struct *task, __u32 nr) __hidden;
 
+/*
+ * State for the current thread, which has none, if its process is to be traced: for one that the kernel
+ * made for the process, of which the fork hook is not told. Else NULL.
+ */
+struct dft_task *dft_adopt_worker(struct task_struct *task) __hidden;
+
 #endif

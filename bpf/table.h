@@ -10,6 +10,8 @@
 #define NOFILE	    .fd = 0
 #define FD(n)	    .fd = (n) + 1
 #define FD2(n)	    .fd2 = (n) + 1
+#define FD2P(n)	    .fd2 = (n) + 1, .fd2_ptr = 1
+#define VMA(n)	    .vma = (n) + 1
 #define PATH(n)	    .path = (n) + 1
 #define AT(b, n)    .base = (b) + 1, .path = (n) + 1
 #define AT_FLAGS(b, n, f, a)                                                                       \
@@ -18,6 +20,7 @@
 #define AT2(b, n)   .base2 = (b) + 1, .path2 = (n) + 1
 #define RAW2(n)	    .path2 = (n) + 1, .raw2 = 1
 #define CLOSES(n)   .fd2 = (n) + 1, .closes = 1
+#define FLAGS(f, a) .at_flags = (f) + 1, .alt = DFT_ALT_##a
 #define EARLY	    .early = 1
 #define EMPTY_OK    .empty_ok = 1
 #define NULL_OK	    .null_ok = 1
@@ -42,4 +45,5 @@
 #define DECODED(event, spec, r, vals) .kind = DFT_KIND_DECODED, spec .ret = DFT_RET_##r, .src = { vals }
 #define UNDECODED(spec) .kind = DFT_KIND_UNDECODED, spec
 #define NOTIO .kind = DFT_KIND_NOTIO
+#define NOTIO_BUT(x) .kind = DFT_KIND_NOTIO, .special = DFT_SPECIAL_##x
 #endif

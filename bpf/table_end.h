@@ -4,6 +4,8 @@
 #undef NOFILE
 #undef FD
 #undef FD2
+#undef FD2P
+#undef VMA
 #undef PATH
 #undef AT
 #undef AT_FLAGS
@@ -11,6 +13,7 @@
 #undef AT2
 #undef RAW2
 #undef CLOSES
+#undef FLAGS
 #undef EARLY
 #undef EMPTY_OK
 #undef NULL_OK
@@ -23,5 +26,6 @@
 #undef DECODED
 #undef UNDECODED
 #undef NOTIO
+#undef NOTIO_BUT
 #undef V
 #undef NOVALS

@@ -4,12 +4,29 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+/* What few calls have. */
+ALWAYS_INLINE bool value_rare(const struct value_env *env, __u8 src, __u64 *value)
+{
+	struct file *file2 = (struct file *)env->file2;
+
+	if (src == DFT_SRC_NOTED) {
+		*value = env->pos;
+		return env->file != 0;
+	}
+	if (!file2 || env->ret < 0)
+		return false;
+	*value = BPF_CORE_READ(file2, f_inode, i_size);
+	return true;
+}
+
 /* Behind pointers of the program: resident now, since the kernel has just used them. */
 ALWAYS_INLINE bool value_deref(const struct value_env *env, __u8 src, __u64 *value)
 {
 	__u64 user, word = 0;
 	__u32 half = 0;
 
+	if (src < DFT_SRC_INT)
+		return value_rare(env, src, value);
 	if (src >= DFT_SRC_WORD) {
 		user = arg(&env->args, (src - DFT_SRC_WORD) >> 3);
 		user += user ? (src & 7) * 8 : 0;
@@ -45,7 +62,7 @@ int dft_value(struct value_env *env, union call_rec *rec, __u32 i)
 	src = i < DFT_MAX_VALS ? desc_of(rec->c.nr)->src[i] : 0;
 	if (!src || src >= DFT_SRC_USER)
 		return 0;
-	there = src > DFT_SRC_WPOS_A3 ? value_deref(env, src, &value) :
+	there = src > DFT_SRC_SET_A3 ? value_deref(env, src, &value) :
 					value_plain(env, src, &flags, &value);
 	rec->c.flags |= flags;
 	if (there) {

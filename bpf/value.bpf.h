@@ -8,6 +8,8 @@
 #define RWF_APPEND   0x10
 #define RWF_NOAPPEND 0x20
 
+#define SLOT_ANY 0xffffffffu /* IORING_FILE_INDEX_ALLOC: the kernel chooses the direct descriptor */
+
 /* A call record with room for all its values. */
 union call_rec {
 	struct dft_rec_call c;
@@ -33,7 +35,7 @@ ALWAYS_INLINE const volatile struct dft_desc *desc_of(__u32 nr)
 struct value_env {
 	struct args args;
 	__s64 ret;
-	__u64 file, pos, name2;
+	__u64 file, pos, name2, file2;
 	__u32 cls;
 	__u32 append;
 };
@@ -72,7 +74,7 @@ ALWAYS_INLINE bool appends(const struct value_env *env)
 	return (env->append && !(flags & RWF_NOAPPEND)) || flags & RWF_APPEND;
 }
 
-/* Values from the arguments and the file: sources up to DFT_SRC_WPOS_A3. */
+/* Values from the arguments and the file: sources up to DFT_SRC_SET_A3. */
 ALWAYS_INLINE bool value_plain(const struct value_env *env, __u8 src, __u16 *flags, __u64 *value)
 {
 	if (src <= DFT_SRC_A5) {
@@ -93,6 +95,15 @@ ALWAYS_INLINE bool value_plain(const struct value_env *env, __u8 src, __u16 *fla
 	case DFT_SRC_NAME2:
 		*value = env->name2;
 		return *value != 0;
+	case DFT_SRC_SET_A1:
+	case DFT_SRC_SET_A3:
+		*value = arg(&env->args, src == DFT_SRC_SET_A1 ? 1 : 3);
+		return *value != (__u64)-1;
+	case DFT_SRC_SLOT:
+		*value = (__u32)arg(&env->args, 4);
+		if (*value == SLOT_ANY)
+			*value = env->ret + 1ull;
+		return (*value)-- && env->ret >= 0;
 	}
 	return false;
 }

@@ -84,6 +84,7 @@ struct inode {
 	unsigned long i_ino;
 	dev_t i_rdev;
 	loff_t i_size;
+	u8 i_blkbits;
 	u32 i_generation;
 };
 
@@ -139,8 +140,55 @@ struct fs_struct {
 	struct path pwd;
 };
 
+/* An int in kernels before 6.14: struct mm_struct___int. */
+typedef struct seqcount {
+	unsigned int sequence;
+} seqcount_t;
+
+/* Mappings are in a maple tree since 6.1; which kinds of nodes there are is told by the enumeration. */
+struct maple_tree {
+	void *ma_root;
+};
+
+enum maple_type {
+	maple_range_64 = 2,
+	maple_arange_64 = 3,
+};
+
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
 struct mm_struct {
 	unsigned long arg_start, arg_end;
+	struct maple_tree mm_mt;
+	seqcount_t mm_lock_seq;
+};
+
+struct mm_struct___int {
+	int mm_lock_seq;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags;
+	unsigned long vm_pgoff;
+	struct file *vm_file;
+};
+
+struct bpf_raw_tracepoint_args {
+	u64 args[0];
+};
+
+struct bpf_perf_event_data {
+	u64 sample_period;
 };
 
 struct bpf_local_storage;
@@ -184,7 +232,79 @@ struct task_struct {
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	unsigned long min_flt, maj_flt;
+	int pagefault_disabled;
 	struct bpf_local_storage *bpf_storage;
+};
+
+/* io_uring. The entries of the submission queue are shared with programs, so their layout is ABI. */
+struct io_uring_sqe;
+
+struct io_uring_cqe {
+	__u64 user_data;
+	__s32 res;
+	__u32 flags;
+};
+
+struct io_rsrc_node {
+	unsigned long file_ptr;
+};
+
+struct io_rsrc_data {
+	unsigned int nr;
+	struct io_rsrc_node **nodes;
+};
+
+struct io_file_table {
+	struct io_rsrc_data data;
+};
+
+/* Before 6.13. */
+struct io_fixed_file {
+	unsigned long file_ptr;
+};
+
+struct io_file_table___files {
+	struct io_fixed_file *files;
+};
+
+struct io_wq_work_node {
+	struct io_wq_work_node *next;
+};
+
+struct io_wq_work_list {
+	struct io_wq_work_node *first;
+};
+
+struct io_submit_state {
+	struct io_wq_work_list compl_reqs;
+};
+
+struct io_ring_ctx {
+	unsigned int flags;
+	struct io_submit_state submit_state;
+	u32 *sq_array;
+	struct io_uring_sqe *sq_sqes;
+	unsigned int cached_sq_head;
+	unsigned int sq_entries;
+	struct io_file_table file_table;
+};
+
+struct io_ring_ctx___files {
+	struct io_file_table___files file_table;
+	unsigned int nr_user_files;
+};
+
+struct io_cqe {
+	__u64 user_data;
+	__s32 res;
+};
+
+struct io_kiocb {
+	struct file *file;
+	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
+	struct io_wq_work_node comp_list;
 };
 
 struct linux_binprm {
@@ -203,6 +323,15 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+
+struct bpf_map;
+
+struct bpf_iter__bpf_map_elem {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	void *key;
+	void *value;
 };
 
 #pragma clang attribute pop

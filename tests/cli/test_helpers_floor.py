@@ -54,13 +54,18 @@ KERNEL_FUNCTIONS = {
 }
 PROGRAM_TYPES = {
     2: ("kprobe", (4, 1)),
+    7: ("perf_event", (4, 9)),
+    17: ("raw_tracepoint", (4, 17)),
     26: ("tracing", (5, 5)),
 }
 # The beginning of the section says how a tracing program is attached.
 ATTACH = {
     "tp_btf": (5, 5),
     "iter/task": (5, 8),
+    "iter/bpf_map_elem": (5, 9),
     "uprobe": (4, 3),
+    "raw_tp": (4, 17),
+    "perf_event": (4, 9),
 }
 MAP_TYPES = {
     1: ("hash", (3, 19)),
@@ -79,9 +84,15 @@ OPTIONAL_HELPERS = {
 OPTIONAL_PROGRAMS = {
     "io_cast_sys_enter": "io_sys_enter",
     "io_cast_sys_exit": "io_sys_exit",
+    "io_cast_request_sweep": "io_request_sweep",
+    "io_cast_uring_submit": "io_uring_submit",
+    "io_cast_uring_failed": "io_uring_failed",
+    "io_cast_uring_complete": "io_uring_complete",
+    "io_cast_uring_overflow": "io_uring_overflow",
 }
-# Programs without which the rest works: annotations are then not seen.
+# Programs without which the rest works: annotations, or requests of io_uring, are then not seen.
 EXTRA_PROGRAMS = {"annot_multi", "annot_single"}
+NEW_TRACEPOINTS = {i for o, i in OPTIONAL_PROGRAMS.items() if "uring" in o}  # as they are since 6.10
 
 
 class Object:
@@ -241,12 +252,15 @@ def test_fallbacks_load(tmp):
     """Each way of doing without what is newer is accepted by this kernel, too."""
     need_root()
     base = [w + p for o, i in OPTIONAL_PROGRAMS.items() for w, p in (("+", i), ("--", o))]
+    least = [w for w in base if w[1:] not in NEW_TRACEPOINTS]
     cast = [w + p for o, i in OPTIONAL_PROGRAMS.items() for w, p in (("+", o), ("--", i))]
     for knobs in ([], ["-dft_knob_all=1"], ["-dft_knob_verdicts=1", "-dft_knob_all_files=1"]):
         r = run([FACTS, OBJECT, "load", "-dft_knob_no_loop=1", *knobs, *base])
         equal(r.status, 0, f"without bpf_loop() and bpf_rdonly_cast(), {knobs}: {r.text[-1500:]}")
     r = run([FACTS, OBJECT, "load", *base])
     equal(r.status, 0, f"without bpf_rdonly_cast(): {r.text[-1500:]}")
+    r = run([FACTS, OBJECT, "load", *least])
+    equal(r.status, 0, f"without io_uring: {r.text[-1500:]}")
     need_feature("bpf_loop")
     r = run([FACTS, OBJECT, "load", "-dft_knob_no_loop=1", *cast])
     if os.uname().release.split(".")[0] >= "6":

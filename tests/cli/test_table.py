@@ -146,12 +146,33 @@ def test_list_of_the_tracer(tmp):
     column = 0 if os.uname().machine == "x86_64" else 1
     want = {numbers[column]: name for name, numbers in table().items()
             if numbers[column] is not None}
-    got = {}
+    got, others = {}, []
     for line in run([TRACER, "--list-syscalls"]).want(0).out.decode().splitlines()[1:]:
-        m = re.match(r" *(\d+) (\w+) +(decoded|undecoded|not-io) ", line)
+        m = re.match(r" *(\d+|-) (\w+) +(decoded|undecoded|not-io) ", line)
         check(m, f"line not understood: {line!r}")
-        got[int(m[1])] = m[2]
+        if m[1] == "-":
+            others.append(m[2])
+        else:
+            got[int(m[1])] = m[2]
     equal(got, want, "numbers and names")
+    equal(others, list(re.findall(r"^DFT_LINE\((\w+),", TABLE.read_text(), re.M)), "what is no call")
+
+
+@test
+def test_requests_of_the_header(tmp):
+    """Each operation of io_uring that the kernel's header has is there under its number."""
+    header = Path("/usr/include/linux/io_uring.h")
+    if not header.exists():
+        skip("headers", f"no {header}")
+    text = header.read_text()
+    names = re.findall(r"^\tIORING_OP_(\w+),", text[text.index("\tIORING_OP_NOP"):], re.M)
+    names = names[:names.index("LAST")] if "LAST" in names else names
+    check(len(names) > 40, f"{len(names)} operations in {header}")
+    lines = {int(n): name for name, n in
+             re.findall(r"^DFT_LINE\((\w+), URING, (\d+),", TABLE.read_text(), re.M)}
+    for number, name in enumerate(names):
+        equal(lines.get(number), f"uring_{name.lower()}", f"operation {number}")
+    equal(sorted(lines), list(range(len(lines))), "numbers of operations")
 
 
 if __name__ == "__main__":

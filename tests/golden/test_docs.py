@@ -23,7 +23,8 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(
 
 # The order of the table: by what a reader looks for.
 ORDER = """open close close_range read write pread pwrite readv writev preadv pwritev preadv2 pwritev2
-    lseek sendfile copy_file_range splice tee mmap msync fsync fdatasync sync_file_range syncfs sync
+    lseek sendfile copy_file_range splice tee ficlone ficlonerange mmap mremap msync munmap mmap_read
+    mmap_write fsync fdatasync sync_file_range syncfs sync
     truncate ftruncate fallocate posix_fadvise readahead stat lstat fstat statvfs fstatvfs access readlink
     readdir unlink rmdir rename link symlink mkdir mknod chmod fchmod chown lchown fchown utime
     setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr
@@ -32,12 +33,14 @@ ORDER = """open close close_range read write pread pwrite readv writev preadv pw
 
 # Which of two files `fhash` is.
 SIDES = {"sendfile": "file written", "copy_file_range": "file read", "splice": "file read",
-         "tee": "file read"}
+         "tee": "file read", "ficlone": "file written", "ficlonerange": "file written",
+         "mmap_read": "mapped file", "mmap_write": "mapped file"}
 
 # Other names that AT_* flags give the event.
 ALTS = {"STAT": "lstat, fstat", "UNLINK": "rmdir", "CHMOD": "fchmod", "CHOWN": "lchown, fchown",
         "SETXATTR": "lsetxattr, fsetxattr", "GETXATTR": "lgetxattr, fgetxattr",
-        "LISTXATTR": "llistxattr, flistxattr", "REMOVEXATTR": "lremovexattr, fremovexattr"}
+        "LISTXATTR": "llistxattr, flistxattr", "REMOVEXATTR": "lremovexattr, fremovexattr",
+        "FSYNC": "fdatasync"}
 
 
 # ---- the table of events ----------------------------------------------------------------------
@@ -45,10 +48,10 @@ ALTS = {"STAT": "lstat, fstat", "UNLINK": "rmdir", "CHMOD": "fchmod", "CHOWN": "
 def decoded_lines():
     """(call, event, spec, ret, [(name, source, format)]) of each decoded call."""
     for line in (ROOT / "bpf/syscalls.def").read_text().splitlines():
-        m = re.match(r"DFT_SYS(?:_X86)?\((\w+), .*?DECODED\(\"(\w+)\", SPEC\((.*)\), (\w+), (.*)\)\)$",
+        m = re.match(r"DFT_(?:SYS|SYS_X86|LINE)\((\w+), .*?DECODED\(\"(\w+)\", SPEC\((.*)\), (\w+), (.*)\)\)$",
                      line)
         if not m:
-            if line.startswith("DFT_SYS") and "DECODED(" in line and "UNDECODED(" not in line:
+            if line.startswith(("DFT_SYS", "DFT_LINE")) and "DECODED(" in line and "UNDECODED(" not in line:
                 raise SystemExit(f"not understood: {line}")
             continue
         call, event, spec, ret, values = m.groups()
@@ -57,15 +60,16 @@ def decoded_lines():
 
 
 def argument(name, source, fmt):
-    conditional = (fmt in ("MODE", "STATUS") or source in ("RET", "CMD", "NAME2", "TEXT1", "TEXT2")
-                   or source.startswith(("POS", "WPOS", "OFFP", "W(", "I(")))
+    conditional = (fmt in ("MODE", "STATUS") or source in ("RET", "CMD", "NAME2", "TEXT1", "TEXT2", "SLOT",
+                                                          "NOTED", "SIZE2")
+                   or source.startswith(("POS", "WPOS", "OFFP", "W(", "I(", "SET_")))
     return name + ("?" if conditional else "")
 
 
 def table():
     rows = {}
     for call, event, spec, ret, values in decoded_lines():
-        alt = re.search(r"AT_FLAGS\(\d, \d, \d, (\w+)\)", spec)
+        alt = re.search(r"FLAGS\((?:\d, )+(\w+)\)", spec)
         names = event + (f" ({ALTS[alt.group(1)]})" if alt and alt.group(1) in ALTS else "")
         shown = [v for v in values if v[0] != "NULL"]
         before = [argument(*v) for v in shown if v[2] != "STATUS"]
@@ -76,6 +80,8 @@ def table():
             file = "opened file, else path" if "NOFILE" not in spec else "opened file"
         elif event in SIDES:
             file = SIDES[event]
+        elif "VMA(" in spec:
+            file = "mapped file"
         elif "FD(" in spec:
             file = "descriptor"
         elif re.search(r"NULL_OK|EMPTY_OK|AT_FLAGS", spec) and "UNLINK" not in spec:
@@ -86,7 +92,7 @@ def table():
             file = "-"
         key = (ORDER.index(event), names, file, ", ".join(before + ["ret"] + after))
         rows.setdefault(key, []).append(call)
-    out = ["| Event | System calls | `fhash` | Arguments |", "|---|---|---|---|"]
+    out = ["| Event | Calls and requests | `fhash` | Arguments |", "|---|---|---|---|"]
     for (_, names, file, arguments), calls in sorted(rows.items(), key=lambda r: r[0]):
         out.append(f"| {names} | {', '.join(calls)} | {file} | {arguments} |")
     return "\n".join(out)

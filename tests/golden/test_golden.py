@@ -25,6 +25,8 @@ start=5000 unless given. Times are in nanoseconds.
     name ID CLASS S [flags=F|F] [ino=] [dev=] [magic=]
     text CALL S [slot=2] [base=ID]
     call CALL ts= [dur=] ret= [name=ID] [cls=CLASS] [flags=F|F] [v=VALUE,-,VALUE]
+    request CALL ts= [...]                                   the same; [serial=N], which is the tid= of
+                                                             its texts; [texts_only]; ret=unfinished|unseen
     batch [tid=] [room=N]                                    of the calls `in` it, the lines behind it:
     in CALL ts= [dur=] ret= [name=ID] [cls=CLASS] [flags=F|F] [v=VALUE,-,VALUE]
     raw HEX|S...                                             any bytes as a record
@@ -34,7 +36,7 @@ start=5000 unless given. Times are in nanoseconds.
     settle | adopt PID START NOW [gone] | aggregate NOW
     gone PID NOW | retire NOW | flush | uncounted N
 
-CALL is a system call of bpf/syscalls.def. v= gives the values of its line in order, - for one that
+CALL is a line of bpf/syscalls.def. v= gives the values of its line in order, - for one that
 is not there.
 
 Annotations. The items of a stream are collected under the address of its buffer, data=, 0x1000 unless
@@ -78,14 +80,15 @@ CLASS = {name: i for i, name in enumerate(
     "min_dur".split())}
 CALL_FLAG = {name: 1 << i for i, name in enumerate(
     "base text1 text2 fault1 fault2 lost1 lost2 self deleted shared via nameless dirfd "
-    "replaced unused other_deleted".split())}
+    "replaced other_nameless other_deleted".split())}
 NAME_FLAG = {"truncated": 1, "unreachable": 2, "floating": 4}
 TALLY = {name: i + 1 for i, name in enumerate(
     "shed filtered undecoded unknown compat record chosen".split())}
 RECORD = {name: i + 1 for i, name in enumerate(
     "call text name proc fork exec exit event part metadata entity entity_type relation "
-    "image batch".split())}
+    "image batch request comm env".split())}
 LOOK = {"rows": 1, "names": 2}
+RESULT = {"unfinished": -600, "unseen": -601}  # instead of one
 NEVER = (1 << 64) - 1
 TALLY_SELF, TALLY_FLAGGED = 0x8000, 0x4000
 
@@ -108,17 +111,29 @@ class Bad(Exception):
 
 # ---- reading .rec ----------------------------------------------------------------------------
 
+# Where the numbers of lines begin that are no system calls (bpf/abi.h).
+BASES = {"URING": 512, "AIO": 640, "FORM": 704, "FAULT": 736}
+
+
 def call_numbers():
     """{name: number} of this machine, out of the table."""
     column = 2 if platform.machine() == "x86_64" else 3
     out = {}
+    base = {name: int(n) for name, n in
+            re.findall(r"^#define DFT_NR_(\w+) +(\d+)u", (ROOT / "bpf/abi.h").read_text(), re.M)}
     for line in (ROOT / "bpf/syscalls.def").read_text().splitlines():
+        m = re.match(r"DFT_LINE\((\w+), (\w+), (\d+),", line)
+        if m:
+            out[m.group(1)] = base[m.group(2)] + int(m.group(3))
         m = re.match(r"DFT_SYS\((\w+), (\d+), (\d+),", line)
         if m:
             out[m.group(1)] = int(m.group(column))
         m = re.match(r"DFT_SYS_X86\((\w+), (\d+),", line)
         if m and column == 2:
             out[m.group(1)] = int(m.group(2))
+        m = re.match(r"DFT_LINE\((\w+), (\w+), (\d+),", line)
+        if m:
+            out[m.group(1)] = BASES[m.group(2)] + int(m.group(3))
     return out
 
 
@@ -333,7 +348,10 @@ class Assembler:
             self.record(struct.pack("=BBHIIIQ", RECORD["text"], n("slot", 1), len(text), pid, tid,
                                     call_number(words[0]), n("base")) + text)
         elif what == "call":
-            self.call(words[0], num, n, pid, tid)
+            self.record(self.call_record(words[0], num, n, pid, tid))
+        elif what == "request":
+            self.record(struct.pack("=BB2xIQ", RECORD["request"], "texts_only" in words, n("serial"), start)
+                        + self.call_record(words[0], num, n, pid, tid))
         elif what == "batch":
             self.batch = pid, tid, start, n("room"), []
         elif what == "in":
@@ -379,12 +397,13 @@ class Assembler:
         present = sum(1 << i for i, v in enumerate(values) if v != "-")
         return len(values), present, [(0 if v == "-" else int(v, 0)) & NEVER for v in values]
 
-    def call(self, name, num, n, pid, tid):
+    def call_record(self, name, num, n, pid, tid):
         count, present, values = self.values(num)
-        self.record(struct.pack("=BBHHBBQQIIqQ", RECORD["call"], count, call_number(name),
-                                bits(num.get("flags"), CALL_FLAG), present,
-                                CLASS[num.get("cls", "none")], n("ts"), n("dur", 1000), pid, tid,
-                                n("ret"), n("name")) + struct.pack(f"={count}Q", *values))
+        return struct.pack("=BBHHBBQQIIqQ", RECORD["call"], count, call_number(name),
+                           bits(num.get("flags"), CALL_FLAG), present,
+                           CLASS[num.get("cls", "none")], n("ts"), n("dur", 1000), pid, tid,
+                           RESULT.get(num.get("ret")) or n("ret"), n("name")) + \
+            struct.pack(f"={count}Q", *values)
 
     def gathered(self, name, num, n):
         count, present, values = self.values(num)

@@ -604,10 +604,19 @@ class TraceFile:
         return (self.end or {}).get("lost", {})
 
     def rows(self, name=None, *, shed=None):
-        """AGGREGATED records, but those of pipes: all, those with `shed`, or those without."""
+        """AGGREGATED records, but those of pipes and of page faults: all, those with `shed`, or those
+        without."""
         return [r for r in self.records if r["ph"] == 3 and (name is None or r["name"] == name) and
+                not r["name"].startswith("mmap_") and
                 (shed is None or bool(r["args"].get("shed")) == shed) and
                 not (self.resolve(r["args"].get("fhash")) or b"").startswith(b"pipe:[")]
+
+    def faults(self, name, file):
+        """Page faults in a file: (those in rows, the events of the others)."""
+        file = os.fsencode(file)
+        rows = [r["args"] for r in self.records if r["ph"] == 3 and r["name"] == name and
+                self.resolve(r["args"].get("fhash")) == file]
+        return rows, [e for e in self.events if e.name == name and e.file == file]
 
     @property
     def filtered(self):

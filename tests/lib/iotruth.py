@@ -112,8 +112,12 @@ class Classes:
 
 # A call's place of its file: ("fd", i), ("path", i), ("at", directory, path), ("none",);
 # "open" for calls that return a descriptor of what they name; ("fds", i, j) for those between two:
-# they are kept when one of the two files is.
-FD, PATH, AT, NONE, OPEN, FDS = "fd", "path", "at", "none", "open", "fds"
+# they are kept when one of the two files is. ("mapped",): argument 0 is an address in a mapping.
+FD, PATH, AT, NONE, OPEN, FDS, MAPPED = "fd", "path", "at", "none", "open", "fds", "mapped"
+
+# Requests of ioctl, by strace's names.
+CLONES = {b"FICLONE": ("ficlone", (FDS, 0, 2)), b"BTRFS_IOC_CLONE": ("ficlone", (FDS, 0, 2)),
+          b"BTRFS_IOC_CLONE or FICLONE": ("ficlone", (FDS, 0, 2))}
 
 TABLE = {
     # name: (event, place)
@@ -159,7 +163,8 @@ TABLE = {
     "chdir": ("chdir", (PATH, 0)), "fchdir": ("fchdir", (FD, 0)), "chroot": ("chroot", (PATH, 0)),
     "dup": ("dup", (FD, 0)), "dup2": ("dup2", (FD, 0)), "dup3": ("dup3", (FD, 0)),
     "fcntl": ("fcntl", (FD, 0)), "flock": ("flock", (FD, 0)),
-    "mmap": ("mmap", (FD, 4)), "msync": ("msync", (NONE,)),
+    "mmap": ("mmap", (FD, 4)), "msync": ("msync", (MAPPED,)),
+    "munmap": ("munmap", (MAPPED,)), "mremap": ("mremap", (MAPPED,)),
     "sendfile": ("sendfile", (FDS, 0, 1)), "copy_file_range": ("copy_file_range", (FDS, 0, 2)),
     "splice": ("splice", (FDS, 0, 2)), "tee": ("tee", (FDS, 0, 1)),
     "fadvise64": ("posix_fadvise", (FD, 0)), "readahead": ("readahead", (FD, 0)),
@@ -209,29 +214,91 @@ class Item:
         return f"<{self.event} {self.file!r} {self.cls} of {self.call!r}>"
 
 
+class Maps:
+    """What is mapped where in each process, by its calls."""
+
+    def __init__(self):
+        self.of = collections.defaultdict(list)  # tgid -> [(begin, end, what)]
+
+    @staticmethod
+    def _number(text):
+        return int(text, 0) if re.fullmatch(rb"0x[0-9a-f]+|0|[1-9]\d*", text) else 0
+
+    def at(self, call):
+        """The (name, class) of the file at the address that is the call's first argument, or None."""
+        address = self._number(call.arg(0))
+        return next((what for begin, end, what in self.of[call.tgid] if begin <= address < end), None)
+
+    def _take(self, tgid, begin, size):
+        end = begin + (size + 4095) // 4096 * 4096
+        left = []
+        for b, e, what in self.of[tgid]:
+            left += [(x, y, what) for x, y in ((b, min(e, begin)), (max(b, end), e)) if x < y]
+        self.of[tgid] = left
+        return begin, end
+
+    def follow(self, call, what):
+        """The call is over; `what` as at() gave it before."""
+        tgid, size = call.tgid, self._number(call.arg(1))
+        if call.failed or call.ret is None:
+            return
+        if call.name == "mmap":
+            span = self._take(tgid, call.ret, size)
+            if what:
+                self.of[tgid].append((*span, what))
+        elif call.name == "munmap":
+            self._take(tgid, self._number(call.arg(0)), size)
+        elif call.name == "mremap":
+            self._take(tgid, self._number(call.arg(0)), size)
+            span = self._take(tgid, call.ret, self._number(call.arg(2)))
+            if what:
+                self.of[tgid].append((*span, what))
+        elif call.name in ("execve", "execveat"):
+            self.of[tgid] = []
+        elif call.name in straceparse.FORKS and not straceparse.made_thread(call) and call.ret > 0:
+            self.of[call.ret] = list(self.of[tgid])
+
+
 class Truth:
     """The items of each process of a log: .items {tgid: [Item]}."""
 
     def __init__(self, log):
         self.log = log
         self.classes = Classes()
+        self.maps = Maps()
         self.items = {tgid: [] for tgid in log.processes}
         for call in log.calls:
-            for item in self._items(call):
+            mapped = self._mapped(call)
+            for item in self._items(call, mapped):
                 self.items[call.tgid].append(item)
+            self.maps.follow(call, mapped)
 
-    def _items(self, call):
+    def _mapped(self, call):
+        """(name, class) of what a call maps, or works on as a mapping; None for memory."""
+        if call.name == "mmap" and not call.has(3, b"MAP_ANONYMOUS"):
+            d = call.fd(4)
+            return (d.name if d else None, self.classes.of(d))
+        return self.maps.at(call) if call.name in ("munmap", "mremap", "msync") else None
+
+    def _items(self, call, mapped):
         entry = TABLE.get(call.name)
         if entry is None:
             return
         event, place = entry
+        if call.name == "ioctl" and call.arg(1) in CLONES:
+            event, place = CLONES[call.arg(1)]
         if call.name in straceparse.FORKS and straceparse.made_thread(call):
             return
         if call.name == "mmap":
             if call.has(3, b"MAP_ANONYMOUS"):
                 return
         item = Item(call, event)
-        self._place(item, call, place)
+        if place[0] == MAPPED:
+            if not mapped and call.name != "msync":
+                return
+            item.file, item.cls = mapped or (None, "none")
+        else:
+            self._place(item, call, place)
         yield item
         if call.name in ("dup2", "dup3") and call.ret is not None and not call.failed:
             old = call.fd(1)
@@ -438,7 +505,8 @@ def _compare_process(f, items, process, truth, check_filtered):
     problems = []
     if f.lost:
         problems.append(f"lost: {f.lost}")
-    events = after_own_exec(f, truth.log)
+    # Page faults are no calls.
+    events = [e for e in after_own_exec(f, truth.log) if not e.name.startswith("mmap_")]
     closed_by_range = [e for e in events if e.name == "close" and
                        e.args.get("via") == "close_range"]  # difference 3
     ranges = [i for i in items if i.event == "close_range"]
@@ -549,7 +617,7 @@ def _compare_pipes(f, items):
         row[1] += i.bytes
         row[2] += bool(i.errno and not i.restarted)
     for r in f.records:
-        if r["ph"] == 3 and r["cat"] == "POSIX":
+        if r["ph"] == 3 and r["cat"] == "POSIX" and not r["name"].startswith("mmap_"):
             args = r["args"]
             key = r["name"], f.resolve(args["fhash"])
             if key in got:

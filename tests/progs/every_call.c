@@ -970,18 +970,30 @@ static void mapping(void)
 	map = ok(CALL(SYS_mmap, 0, 8192, both, MAP_SHARED, fd, 4096));
 	ev("mmap", map, F(P("data")), U("length", 8192), D("prot", both), D("flags", MAP_SHARED),
 	   D("offset", 4096));
-	ev("msync", ok(CALL(SYS_msync, map, 4096, MS_SYNC)), U("address", map), U("len", 4096),
-	   D("flags", MS_SYNC));
-	ev("msync", bad(CALL(SYS_msync, map, 4096, 64), EINVAL), U("address", map), U("len", 4096),
-	   D("flags", 64));
-	ok(CALL(SYS_munmap, map, 8192));
+	ev("msync", ok(CALL(SYS_msync, map, 4096, MS_SYNC)), F(P("data")), U("address", map),
+	   U("len", 4096), D("flags", MS_SYNC), D("offset", 4096));
+	ev("msync", bad(CALL(SYS_msync, map, 4096, 64), EINVAL), F(P("data")), U("address", map),
+	   U("len", 4096), D("flags", 64), D("offset", 4096));
+	ev("mremap", ok(CALL(SYS_mremap, map, 8192, 4096, 0)), F(P("data")), U("address", map),
+	   U("old_length", 8192), U("length", 4096), D("flags", 0), D("offset", 4096));
+	ev("mremap", bad(CALL(SYS_mremap, map, 4096, 0, 0), EINVAL), F(P("data")), U("address", map),
+	   U("old_length", 4096), U("length", 0), D("flags", 0), D("offset", 4096));
+	ev("munmap", bad(CALL(SYS_munmap, map + 1, 4096), EINVAL), F(P("data")), U("address", map + 1),
+	   U("length", 4096), D("offset", 4097));
+	ev("munmap", ok(CALL(SYS_munmap, map, 4096)), F(P("data")), U("address", map),
+	   U("length", 4096), D("offset", 4096));
 	map = ok(CALL(SYS_mmap, 0, 4096, PROT_READ, MAP_PRIVATE, fd, 0));
 	ev("mmap", map, F(P("data")), U("length", 4096), D("prot", PROT_READ),
 	   D("flags", MAP_PRIVATE), D("offset", 0));
-	ok(CALL(SYS_munmap, map, 4096));
+	ev("munmap", ok(CALL(SYS_munmap, map, 4096)), F(P("data")), U("address", map),
+	   U("length", 4096), D("offset", 0));
 	/* No file, no event; a descriptor beside MAP_ANONYMOUS is none. */
 	map = ok(CALL(SYS_mmap, 0, 4096, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-	ok(CALL(SYS_munmap, map, 4096));
+	ev("msync", ok(CALL(SYS_msync, map, 4096, MS_SYNC)), U("address", map), U("len", 4096),
+	   D("flags", MS_SYNC));
+	map = ok(CALL(SYS_mremap, map, 4096, 8192, MREMAP_MAYMOVE));
+	ok(CALL(SYS_munmap, map, 8192));
+	bad(CALL(SYS_munmap, map, 0), EINVAL);
 	map = ok(CALL(SYS_mmap, 0, 4096, both, MAP_PRIVATE | MAP_ANONYMOUS, fd, 0));
 	ok(CALL(SYS_munmap, map, 4096));
 	only = open_it("data", O_RDONLY);

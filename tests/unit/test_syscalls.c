@@ -53,7 +53,8 @@ static void keys_are_distinct_and_short(void **state)
 	static const char *const taken[] = { "hhash",   "fhash",	 "ret",		"errno",
 					     "restarted", "offset_shared", "lexical",	"deleted",
 					     "other_deleted", "unreachable", "unresolved", "path",
-					     "unresolved2", "via",	 "dur_ns",	"cmd_len" };
+					     "unresolved2", "via",	 "dur_ns",	"cmd_len",
+					     "unfinished", "unseen" };
 	const struct dft_sys *sys;
 
 	(void)state;

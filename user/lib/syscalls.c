@@ -11,6 +11,7 @@
 	.event = ev, .desc = { .kind = DFT_KIND_DECODED, spec .ret = DFT_RET_##r }, .vals = { v }
 #define UNDECODED(spec) .desc = { .kind = DFT_KIND_UNDECODED, spec }
 #define NOTIO		.desc = { .kind = DFT_KIND_NOTIO }
+#define NOTIO_BUT(x)	.desc = { .kind = DFT_KIND_NOTIO, .special = DFT_SPECIAL_##x }
 
 static const struct dft_sys table[DFT_NR_MAX] = {
 #include "bpf/syscalls.def"
@@ -30,6 +31,7 @@ static const struct {
 	[DFT_ALT_GETXATTR] = { "lgetxattr", "fgetxattr" },
 	[DFT_ALT_LISTXATTR] = { "llistxattr", "flistxattr" },
 	[DFT_ALT_REMOVEXATTR] = { "lremovexattr", "fremovexattr" },
+	[DFT_ALT_FSYNC] = { "fdatasync", NULL },
 };
 
 const struct dft_sys *dft_sys_find(unsigned int nr)

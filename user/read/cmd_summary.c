@@ -100,6 +100,8 @@ static int read_file(struct run *r, const char *path)
 		dft_faults_add(&r->faults, 0, "cannot be read: %s", strerror(-rc));
 	}
 	line_faults = r->faults.total;
+	if (!r->job.ended)
+		r->job.faults_unseen = true;
 	if (!rc && !st.cut && !r->job.ended) {
 		r->stat.unfinished++;
 		dft_faults_add(&r->faults, 0,

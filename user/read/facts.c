@@ -21,6 +21,8 @@ static const struct {
 	{ "pwritev64", DFT_DIR_WRITE }, { "fwrite", DFT_DIR_WRITE }, { "send", DFT_DIR_WRITE },
 	{ "sendto", DFT_DIR_WRITE }, { "sendmsg", DFT_DIR_WRITE },
 	{ "copy_file_range", DFT_DIR_FROM_FHASH }, { "splice", DFT_DIR_FROM_FHASH },
+	{ "mmap_read", DFT_DIR_MAPPED }, { "mmap_write", DFT_DIR_MAPPED },
+	{ "ficlone", DFT_DIR_TO_FHASH }, { "ficlonerange", DFT_DIR_TO_FHASH },
 	{ "sendfile", DFT_DIR_TO_FHASH }, { "sendfile64", DFT_DIR_TO_FHASH },
 };
 
@@ -50,6 +52,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 	case 3:
 		if (memcmp(k.s, "ret", 3) == 0)
 			f->has_ret = dft_jsonr_i64(j, v, &f->ret);
+		else if (memcmp(k.s, "len", 3) == 0)
+			dft_jsonr_u64(j, v, &f->len);
 		break;
 	case 4:
 		if (memcmp(k.s, "size", 4) == 0)
@@ -74,6 +78,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 			dft_jsonr_u64(j, v, &f->errors);
 		else if (memcmp(k.s, "unseen", 6) == 0)
 			f->unseen = dft_jsonr_u64(j, v, &n) && n;
+		else if (memcmp(k.s, "off_in", 6) == 0)
+			dft_jsonr_u64(j, v, &f->off_in);
 		break;
 	case 7:
 		if (memcmp(k.s, "dft_cnt", 7) == 0)
@@ -129,6 +135,16 @@ void dft_facts_take(struct dft_facts *f, struct dft_jsonr *j, const struct dft_r
 		take_arg(f, j, r->letter, dft_jsonr_str(j, k), dft_jsonr_value(k));
 }
 
+/* They return nothing; a length of 0 means up to the end of the file. */
+static uint64_t shared_bytes(const struct dft_facts *f)
+{
+	if (!f->has_ret || f->ret < 0)
+		return 0;
+	if (f->len)
+		return f->len;
+	return f->size > f->off_in ? f->size - f->off_in : 0;
+}
+
 uint64_t dft_facts_bytes(const struct dft_facts *f, enum dft_dir dir, const struct dft_record *r)
 {
 	uint64_t n = f->has_ret && f->ret > 0 ? (uint64_t)f->ret : 0;
@@ -136,6 +152,8 @@ uint64_t dft_facts_bytes(const struct dft_facts *f, enum dft_dir dir, const stru
 	if (f->has_size_sum)
 		return f->size_sum;
 	if (dir != DFT_DIR_NONE) {
+		if (r->name.n >= 7 && memcmp(r->name.s, "ficlone", 7) == 0)
+			return shared_bytes(f);
 		/* fread and fwrite return items; nothing else with a direction has a `size`. */
 		return f->size ? dft_mul_sat(n, f->size) : n;
 	}

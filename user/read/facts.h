@@ -16,6 +16,7 @@ enum dft_dir {
 	DFT_DIR_WRITE,
 	DFT_DIR_FROM_FHASH, /* read from args.fhash, written to args.other_fhash */
 	DFT_DIR_TO_FHASH,
+	DFT_DIR_MAPPED, /* by page faults: of the pages of a mapped file, which it read or made writable */
 };
 
 /* Where 0 means something, has_ tells whether the arg was there and of the right type. */
@@ -24,6 +25,7 @@ struct dft_facts {
 	bool is_pipe; /* it names a pipe in args.pipe */
 	int64_t ret;
 	uint64_t file, other;
+	uint64_t len, off_in; /* of a call that shares a part of another file */
 	uint64_t size, image_size, size_sum, dur_ns;
 	bool has_cnt, shed;
 	uint64_t cnt, errors, dur_sum, dur_max, ret_sum, last;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "counts.h"
 #include "summary_parts.h"
@@ -223,6 +224,29 @@ static void add_to_file(struct dft_job *job, uint64_t hash, enum dft_dir dir,
 		dft_add_sat(&f->read, s->bytes);
 	else if (dir == DFT_DIR_WRITE)
 		dft_add_sat(&f->written, s->bytes);
+	else if (dir == DFT_DIR_MAPPED)
+		dft_add_sat(&f->faulted, s->bytes);
+}
+
+/* A mapping: from then on the file is read and written without calls. */
+static void take_mapping(struct dft_job *job, const struct dft_record *r, uint64_t hash)
+{
+	const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, r->args, "prot");
+	struct dft_file *f = file_of(job, hash);
+	uint64_t prot = 0;
+
+	if (!f)
+		return;
+	f->mapped = true;
+	if (v && dft_jsonr_u64(&job->json, v, &prot) && prot & PROT_EXEC)
+		f->code = true;
+}
+
+const char *dft_mapped_state(const struct dft_job *job, const struct dft_file *f)
+{
+	if (!f->mapped && !f->faulted)
+		return NULL;
+	return f->code ? "code" : job->faults_unseen ? "unknown" : "known";
 }
 
 static void add_to_files(struct dft_job *job, enum dft_dir dir, const struct dft_facts *f,
@@ -313,7 +337,7 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 {
 	struct dft_jsonr *j = &job->json;
 	const struct dft_jsonr_node *v, *n;
-	int64_t metadata;
+	int64_t metadata, mmap = 0;
 
 	p->ended = true;
 	job->ended = true;
@@ -323,6 +347,9 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 	n = v ? dft_jsonr_get(j, v, "metadata") : NULL;
 	if (n && dft_jsonr_i64(j, n, &metadata) && !metadata)
 		job->no_args = true;
+	n = v ? dft_jsonr_get(j, v, "mmap") : NULL;
+	if (!n || !dft_jsonr_i64(j, n, &mmap) || !mmap)
+		job->faults_unseen = true;
 	add_counts(job, &job->lost, r->args, "lost", false);
 	add_counts(job, &job->filtered, r->args, "filtered", false);
 	add_counts(job, &job->missed, r->args, "undecoded", true);
@@ -394,6 +421,8 @@ static void take_event(struct dft_job *job, const struct dft_record *r)
 	job->error_cnt += s.errors;
 	dft_op_add(op, &s);
 	add_to_files(job, op->dir, &f, &s);
+	if (f.has_file && f.has_ret && f.ret != -1 && DFT_STR_IS(r->name, "mmap") && dft_is_io_cat(r->cat))
+		take_mapping(job, r, f.file);
 	if (r->args && f.has_ret && f.ret == 0 && DFT_STR_IS(r->name, "execve") &&
 	    dft_is_io_cat(r->cat))
 		set_program(job, p, r);
@@ -471,7 +500,8 @@ static void take_aggregate(struct dft_job *job, const struct dft_record *r)
 	dft_op_add(op, &s);
 	if (!pipe) {
 		dft_add_sat(&op->in_rows, s.calls);
-		dft_add_sat(f.shed ? &job->shed_cnt : &job->chosen_cnt, s.calls);
+		if (op->dir != DFT_DIR_MAPPED || f.shed)
+			dft_add_sat(f.shed ? &job->shed_cnt : &job->chosen_cnt, s.calls);
 		dft_add_sat(&job->error_cnt, s.errors);
 		add_to_files(job, op->dir, &f, &s);
 	} else if (dft_index_put(&job->pipe_ids, which, &fresh)) {

@@ -28,6 +28,8 @@ struct dft_file {
 	uint64_t hash;
 	uint64_t name; /* in job->strings; 0: no FH record */
 	uint64_t calls, errors, read, written, time_ns;
+	uint64_t faulted; /* bytes of pages, by page faults */
+	bool mapped, code; /* mapped by a call; and to be executed: then faults do not tell all */
 };
 
 enum dft_exit_kind {
@@ -110,6 +112,7 @@ struct dft_job {
 	uint64_t pipe_cnt; /* distinct pipes */
 	uint64_t error_cnt;
 	uint64_t shed_cnt, chosen_cnt; /* calls in rows: for want of room, and others but on pipes */
+	bool faults_unseen; /* some of it was traced without page faults, or its end is missing */
 	bool no_args; /* some of it was traced with --no-args: results, bytes and files unknown */
 	uint64_t lost_cnt, filtered_cnt, missed_cnt; /* sums of the vectors; see dft_job_sort() */
 
@@ -162,6 +165,11 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 		     const struct dft_summary_opts *opts, FILE *f);
 
+/*
+ * What is known about the bytes that went through the file as mapped memory: NULL when it was not mapped, else
+ * "known", "unknown", or "code" for what is executed, whose faults are not counted.
+ */
+const char *dft_mapped_state(const struct dft_job *job, const struct dft_file *f);
 /* Puts the tables into the order in which they are shown. The job takes no more lines after it. */
 void dft_job_sort(struct dft_job *job);
 

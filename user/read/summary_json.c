@@ -77,6 +77,10 @@ static void put_files(struct dft_json *w, const struct dft_job *job, uint64_t to
 		dft_json_hash(w, "fhash", f->hash);
 		dft_json_u64(w, "read", f->read);
 		dft_json_u64(w, "written", f->written);
+		if (dft_mapped_state(job, f)) {
+			dft_json_u64(w, "mapped_bytes", f->faulted);
+			dft_json_cstr(w, "mapped", dft_mapped_state(job, f));
+		}
 		dft_json_u64(w, "calls", f->calls);
 		dft_json_u64(w, "errors", f->errors);
 		dft_json_u64(w, "time_ns", f->time_ns);

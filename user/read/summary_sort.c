@@ -43,7 +43,9 @@ static int cmp_files(const void *pa, const void *pb, void *job)
 	int c;
 
 	dft_add_sat(&moved_a, a->written);
+	dft_add_sat(&moved_a, a->faulted);
 	dft_add_sat(&moved_b, b->written);
+	dft_add_sat(&moved_b, b->faulted);
 	c = down(moved_a, moved_b);
 	if (!c)
 		c = down(a->calls, b->calls);

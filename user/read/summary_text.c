@@ -39,6 +39,19 @@ static void put_time(FILE *f, const struct dft_job *job)
 			span_text(span, job->first_ns, job->last_ns));
 }
 
+static uint64_t unknown_files(const struct dft_job *job)
+{
+	const struct dft_file *file = job->files.v;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < job->files.n; i++) {
+		const char *state = dft_mapped_state(job, &file[i]);
+
+		n += state && !strcmp(state, "unknown");
+	}
+	return n;
+}
+
 static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_stat *rs)
 {
 	const struct dft_count *hosts = job->hosts.v;
@@ -71,6 +84,11 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 			   "for\n", job->chosen_cnt);
 	if (dft_sums_lack(&job->annots))
 		fputs("INCOMPLETE: annotations are missing, or may be, see below (--usdt names files ahead)\n", f);
+	if (unknown_files(job)) {
+		fputs("UNKNOWN: what went through the memory of ", f);
+		plural(f, unknown_files(job), "mapped file", "mapped files");
+		fputs(", for page faults were not traced, or not up to the end\n", f);
+	}
 	if (job->no_args)
 		fputs("UNKNOWN: results, errors, bytes and files of what was traced with --no-args "
 		      "(they count as 0 below)\n", f);
@@ -118,20 +136,38 @@ static size_t heading(FILE *f, const char *what, size_t n, uint64_t top)
 	return (size_t)top;
 }
 
+/* By page faults; "+": and perhaps more, that was not seen. */
+static void mapped_text(char b[DFT_UNIT_SZ + 1], const struct dft_job *job, const struct dft_file *file)
+{
+	const char *state = dft_mapped_state(job, file);
+	char bytes[DFT_UNIT_SZ];
+
+	if (!state)
+		strcpy(b, "-");
+	else if (!strcmp(state, "known"))
+		strcpy(b, dft_human_bytes(bytes, file->faulted));
+	else if (file->faulted)
+		snprintf(b, DFT_UNIT_SZ + 1, "%s+", dft_human_bytes(bytes, file->faulted));
+	else
+		strcpy(b, state);
+}
+
 static int put_files(FILE *f, const struct dft_job *job, uint64_t top)
 {
 	const struct dft_file *file = job->files.v;
 	size_t n = heading(f, "Files, by bytes", job->files.n, top);
-	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ];
+	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ], mapped[DFT_UNIT_SZ + 1];
 	struct dft_table t;
 
-	dft_table_init(&t, "rrrrrl");
-	for (const char *const *h = (const char *const[]){ "read", "written", "calls", "errors",
+	dft_table_init(&t, "rrrrrrl");
+	for (const char *const *h = (const char *const[]){ "read", "written", "mapped", "calls", "errors",
 							    "time", "file", NULL }; *h; h++)
 		dft_table_add(&t, "%s", *h);
 	for (size_t i = 0; i < n; i++, file++) {
 		dft_table_add(&t, "%s", dft_human_bytes(b, file->read));
 		dft_table_add(&t, "%s", dft_human_bytes(b, file->written));
+		mapped_text(mapped, job, file);
+		dft_table_add(&t, "%s", mapped);
 		dft_table_add(&t, "%" PRIu64, file->calls);
 		dft_table_add(&t, "%" PRIu64, file->errors);
 		dft_table_add(&t, "%s", dft_human_ns(b, file->time_ns));

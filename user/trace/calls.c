@@ -169,6 +169,8 @@ static void resolve_other(struct call *call)
 	if (call->rec->flags & DFT_CALL_OTHER_NAMELESS && !call->sys->desc.path2 &&
 	    !call->sys->desc.closes)
 		names->unresolved2 = "lost";
+	if (call->rec->flags & DFT_CALL_FAULT2 && call->sys->desc.fd2_ptr)
+		names->unresolved2 = "fault";
 	for (unsigned int i = 0; i < DFT_MAX_VALS && i < call->rec->nvals; i++) {
 		if (!(call->rec->present & 1u << i) || call->sys->vals[i].src != DFT_SRC_NAME2)
 			continue;

@@ -40,6 +40,8 @@ enum {
 	OPT_AGGREGATE,
 	OPT_USDT,
 	OPT_ALL_FILES,
+	OPT_MMAP,
+	OPT_NO_MMAP,
 	OPT_FLUSH,
 	OPT_LEVEL,
 	OPT_MAX_SIZE,
@@ -80,6 +82,8 @@ static const struct cli_option cli_options[] = {
 	{ OPT_AGGREGATE, "aggregate", "[=TIME]", "no single calls: sums by process, file and event, each\n"
 						 "TIME (default: 1s) and at the end" },
 	{ OPT_ALL_FILES, "all-files", NULL, "also sockets, pipes, terminals, /proc and the like" },
+	{ OPT_MMAP, "mmap", NULL, "page faults in mapped files, as sums (the default)" },
+	{ OPT_NO_MMAP, "no-mmap", NULL, "not these: what goes through mapped files is unknown then" },
 	{ OPT_USDT, "usdt", "FILE", "listen to annotations of FILE, a program or library that\n"
 				    "may start later, from its first one on (repeatable)" },
 	{ OPT_PRECISE, "precise", NULL, "add durations in nanoseconds" },
@@ -480,6 +484,10 @@ static int apply_option(struct dft_config *cfg, int id, const char *value)
 	case OPT_PRECISE:
 		cfg->precise = true;
 		return 0;
+	case OPT_MMAP:
+	case OPT_NO_MMAP:
+		cfg->mmap = id == OPT_MMAP;
+		return 0;
 	case OPT_NO_ARGS:
 		cfg->args = false;
 		return 0;
@@ -655,6 +663,7 @@ int dft_cli_parse(struct dft_config *cfg, int argc, char **argv)
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->follow = true;
 	cfg->args = true;
+	cfg->mmap = true;
 	cfg->ring_sz = DEFAULT_RING_SZ;
 	cfg->memory = DEFAULT_MEMORY;
 	cfg->flush_ns = DEFAULT_FLUSH;

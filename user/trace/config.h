@@ -53,6 +53,7 @@ struct dft_config {
 	uint64_t min_dur_ns;     /* --min-dur, 0 = none */
 	uint64_t aggregate_ns;   /* --aggregate: time from row to row; 0 = each call is an event */
 	bool all_files;
+	bool mmap;               /* false with --no-mmap: no page faults */
 	uint64_t flush_ns;    /* what is older is on disk */
 	uint64_t max_size;    /* bytes on disk from which on calls are aggregated, 0 = none */
 	uint32_t ring_sz;     /* bytes, a power of two and a multiple of the page size */

@@ -306,31 +306,31 @@ static int on_single(struct dft_engine *engine, const struct dft_rec_call *rec)
 }
 
 /*
- * The process of a batch. It may have ended: threads that leave together hand in their last calls in any
- * order, and the EXIT record goes with the first of them.
+ * The process of a batch or request. It may have ended: threads that leave together hand in their last
+ * calls in any order, and the EXIT record goes with the first of them; requests may end even later.
  */
-static struct dft_proc *proc_of_batch(struct dft_engine *engine, const struct dft_rec_batch *rec,
-				      uint64_t ts_ns)
+struct dft_proc *dft_engine_proc(struct dft_engine *engine, uint32_t pid, uint64_t start_ns,
+				 uint64_t ts_ns)
 {
-	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+	struct dft_proc *proc = dft_procs_get(&engine->procs, pid);
 	int err = 0;
 
-	if (proc && proc->start_ns == rec->start_ns)
+	if (proc && proc->start_ns == start_ns)
 		return proc;
-	proc = dft_engine_dying(engine, rec->pid, rec->start_ns);
+	proc = dft_engine_dying(engine, pid, start_ns);
 	if (proc)
 		return proc;
-	err = dft_engine_adopt(engine, rec->pid, rec->start_ns, ts_ns, false);
-	proc = dft_procs_get(&engine->procs, rec->pid);
-	if (!err && proc->start_ns != rec->start_ns)
-		proc = dft_engine_dying(engine, rec->pid, rec->start_ns);
+	err = dft_engine_adopt(engine, pid, start_ns, ts_ns, false);
+	proc = dft_procs_get(&engine->procs, pid);
+	if (!err && proc->start_ns != start_ns)
+		proc = dft_engine_dying(engine, pid, start_ns);
 	return err ? NULL : proc;
 }
 
 static int on_batch(struct dft_engine *engine, const struct dft_rec_batch *rec)
 {
 	const struct dft_gathered *gathered = (const struct dft_gathered *)(rec + 1);
-	struct dft_proc *proc = proc_of_batch(engine, rec, gathered->ts_ns);
+	struct dft_proc *proc = dft_engine_proc(engine, rec->pid, rec->start_ns, gathered->ts_ns);
 	union {
 		struct dft_rec_call call;
 		char bytes[sizeof(struct dft_rec_call) + DFT_BATCH_VALS * sizeof(uint64_t)];
@@ -451,6 +451,8 @@ static bool record_is_sound(const void *data, size_t size)
 		return size == sizeof(struct dft_rec_image);
 	case DFT_REC_BATCH:
 		return batch_is_sound(data, size);
+	case DFT_REC_REQUEST:
+		return dft_request_is_sound(data, size);
 	}
 	return is_annot(type) && annot_is_sound(data, size);
 }
@@ -470,6 +472,8 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
 		return on_single(engine, data);
 	case DFT_REC_BATCH:
 		return on_batch(engine, data);
+	case DFT_REC_REQUEST:
+		return dft_request_record(engine, data);
 	case DFT_REC_TEXT:
 		return on_text(engine, data);
 	case DFT_REC_NAME:

@@ -29,6 +29,7 @@ const char *dft_tally_op(const struct dft_tally_key *key)
 		[DFT_REC_METADATA] = "record_metadata", [DFT_REC_ENTITY] = "record_entity",
 		[DFT_REC_ENTITY_TYPE] = "record_entity_type",
 		[DFT_REC_RELATION] = "record_relation", [DFT_REC_IMAGE] = "record_image",
+		[DFT_REC_REQUEST] = "record_request",
 	};
 	const struct dft_sys *sys = dft_sys_find(key->nr & DFT_TALLY_NR);
 
@@ -161,6 +162,33 @@ static void write_not_decoded(struct dft_json *json, const struct dft_proc *proc
 		dft_json_u64(json, "compat", compat);
 }
 
+/* Requests that are events without a result. */
+static void write_unseen(struct dft_json *json, const struct dft_proc *proc)
+{
+	if (!proc->unseen[0] && !proc->unseen[1])
+		return;
+	dft_json_object(json, "unseen");
+	if (proc->unseen[1])
+		dft_json_u64(json, "aio", proc->unseen[1]);
+	if (proc->unseen[0])
+		dft_json_u64(json, "io_uring", proc->unseen[0]);
+	dft_json_object_end(json);
+}
+
+/* The process has made rings, or used one, in a kernel where its requests cannot be followed. */
+static void write_coverage(struct dft_engine *engine, struct dft_proc *proc)
+{
+	for (size_t i = 0; i < proc->tallies.n; i++) {
+		const struct dft_tally_key *key = &proc->tallies.v[i].key;
+		const struct dft_sys *sys = dft_sys_find(key->nr & DFT_TALLY_NR);
+
+		if (key->kind != DFT_TALLY_UNDECODED || !sys || strncmp(sys->name, "io_uring_", 9))
+			continue;
+		dft_metadata_write(engine, proc, "CM", "coverage_incomplete", "io_uring");
+		return;
+	}
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 static uint64_t rounded_us(uint64_t ns)
@@ -270,8 +298,10 @@ static void write_number(struct dft_json *json, const char *key, uint64_t value)
 }
 
 /* The keys of the format that mean something here, in its order, then our own. */
-static void write_cfg(struct dft_json *json, const struct dft_config *cfg)
+static void write_cfg(struct dft_json *json, const struct dft_engine *engine)
 {
+	const struct dft_config *cfg = engine->cfg;
+
 	dft_json_object(json, "cfg");
 	dft_json_u64(json, "enable", 1);
 	dft_json_u64(json, "metadata", cfg->args);
@@ -288,6 +318,7 @@ static void write_cfg(struct dft_json *json, const struct dft_config *cfg)
 	dft_json_u64(json, "all", cfg->all);
 	dft_json_u64(json, "follow", cfg->follow);
 	dft_json_u64(json, "precise", cfg->precise);
+	dft_json_u64(json, "mmap", engine->mmap);
 	dft_json_u64(json, "ring", cfg->ring_sz);
 	write_list(json, "include", &cfg->include);
 	write_list(json, "exclude", &cfg->exclude);
@@ -332,15 +363,17 @@ void dft_format_end(struct dft_engine *engine, struct dft_proc *proc)
 	uint64_t events = proc->next_id;
 	struct dft_json json;
 
+	write_coverage(engine, proc);
 	write_pipes(engine, proc);
 	dft_event_begin(&json, engine, proc, &head);
 	dft_json_u64(&json, "num_events", events);
-	write_cfg(&json, engine->cfg);
+	write_cfg(&json, engine);
 	write_build(&json);
 	dft_annot_write_layers(&json, proc);
 	write_lost(&json, engine, proc);
 	write_filtered(&json, proc);
 	write_not_decoded(&json, proc);
+	write_unseen(&json, proc);
 	dft_annot_write_counts(&json, proc);
 	write_exit(&json, proc);
 	dft_event_end(&json);

@@ -65,6 +65,7 @@ struct dft_engine {
 	uint64_t chosen;         /* ... or for that was asked for */
 	uint64_t uncounted;      /* losses that belong to no process's tally; known at the end */
 	bool uncounted_told;     /* in the end record of one process */
+	bool mmap;               /* page faults in mapped files are seen */
 	bool failed;             /* the tracer did: there may be losses that nobody has counted */
 	uint64_t buffered;       /* bytes of all lines that are not handed over */
 	uint64_t looked_ns;      /* CLOCK_MONOTONIC: all that was tallied before is in rows */
@@ -140,8 +141,23 @@ bool dft_engine_keeps(const struct dft_engine *engine, const char *path, size_t 
  */
 int dft_engine_call(struct dft_engine *engine, struct dft_proc *proc, const struct dft_rec_call *rec,
 		    uint32_t texts_of);
+/*
+ * The process born at `start_ns`, be it dying; made if no record has told of it. NULL: no memory.
+ */
+struct dft_proc *dft_engine_proc(struct dft_engine *engine, uint32_t pid, uint64_t start_ns,
+				 uint64_t ts_ns);
 /* Why a name cannot be shown as that of a file; NULL: it can. */
 const char *dft_name_flaw(const struct dft_name *name);
+
+/* ---- requests.c ------------------------------------------------------------------------------ */
+
+bool dft_request_is_sound(const struct dft_rec_request *rec, size_t size);
+/* A request of io_uring or Linux AIO has ended. 0 or -errno. */
+int dft_request_record(struct dft_engine *engine, const struct dft_rec_request *rec);
+/* By which of the two, going by its number; NULL: it is a call. */
+const char *dft_request_via(unsigned int nr);
+/* It has a result: not when its end was not seen, or has not come. */
+bool dft_result_is_known(int64_t ret);
 
 /* ---- format.c -------------------------------------------------------------------------------- */
 

@@ -196,6 +196,8 @@ static bool is_restart(int64_t ret)
 
 static void write_ret(struct dft_pen *pen, int64_t ret)
 {
+	if (!dft_result_is_known(ret))
+		return;
 	if (ret >= 0 || ret < -MAX_ERRNO) {
 		dft_pen_i64(pen, "ret", ret);
 		return;
@@ -356,6 +358,10 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 		dft_json_str(json, "path", names->raw1, names->raw1_len);
 	if (names->unresolved2)
 		dft_json_cstr(json, "unresolved2", names->unresolved2);
+	if (v->rec->ret == DFT_RESULT_UNFINISHED)
+		dft_json_u64(json, "unfinished", 1);
+	if (v->rec->ret == DFT_RESULT_UNSEEN)
+		dft_json_u64(json, "unseen", 1);
 	if (via)
 		dft_json_cstr(json, "via", via);
 }
@@ -396,7 +402,7 @@ static void write_args(struct dft_json *json, const struct vals *v)
 	write_ret(&pen, v->rec->ret);
 	write_after_ret(&pen, v);
 	dft_pen_end(&pen, json);
-	write_remarks(json, v, via ? v->sys->name : NULL);
+	write_remarks(json, v, via ? v->sys->name : dft_request_via(v->rec->nr));
 	if (v->engine->cfg->precise)
 		dft_json_u64(json, "dur_ns", v->rec->dur_ns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel side as the tracer's own parts see it (tracer.c, sites.c); nobody else does. */
+/* The kernel side as the tracer's own parts see it (tracer.c, sites.c, pagefault.c); nobody else does. */
 #ifndef DFT_KERNEL_H
 #define DFT_KERNEL_H
 
@@ -11,7 +11,7 @@
 
 #include "dftrace.skel.h"
 
-#define DFT_LINKS_MAX 8
+#define DFT_LINKS_MAX 16
 
 struct dft_tracer {
 	struct dftrace_bpf *skel;
@@ -27,11 +27,19 @@ struct dft_tracer {
 	int stopped;            /* what the callback returned */
 	unsigned int names_sent;
 	unsigned int images_seen, declared_sent;
+	bool has_faults;        /* those for page faults are loaded, and attached later on */
 	bool probes;            /* programs for annotations are loaded */
 	bool one_by_one;        /* no links of many probes in this kernel: what is loaded is for single ones */
+	struct bpf_link *faults[2], **majors; /* page faults in mapped files; one of majors for each CPU */
+	size_t nmajors;
 	struct bpf_program *enter, *exit; /* of the variant that loads */
+	struct bpf_program *sweep, *uring[4];
+	bool requests;          /* those of io_uring are followed */
 };
 
+/* Page faults in mapped files: 0 or -errno, and then nothing is attached. */
+int dft_faults_attach(struct dft_tracer *tracer);
+void dft_faults_detach(struct dft_tracer *tracer);
 /* 0 or -errno, or what `fn` returned. */
 int dft_kernel_walk(const struct bpf_map *map, dft_walk_fn fn, void *ctx);
 /*

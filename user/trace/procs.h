@@ -74,6 +74,7 @@ struct dft_proc {
 	struct dft_text *texts;
 	struct dft_event_count *excluded; /* calls on names left out by --include/--exclude */
 	size_t nexcluded;
+	uint64_t unseen[2];   /* requests of io_uring and of AIO whose end nobody saw */
 	struct dft_tallies tallies;
 	struct dft_annots annots;
 	void *sink;           /* of the output layer */

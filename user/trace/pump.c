@@ -303,6 +303,27 @@ static void pass_begin(struct dft_pump *pump, uint64_t now)
 	pump->pass = DFT_PASS_READING;
 }
 
+/* An end for the requests in flight of processes that have gone: those that are ending, or with `all` all. */
+static void sweep_dying(struct dft_pump *pump, bool all)
+{
+	struct dft_map_slot *slot;
+	size_t at = 0;
+	int err = 0;
+
+	while (!err && (slot = dft_map_next(&pump->engine->procs.dying, &at))) {
+		struct dft_proc *proc = slot->value;
+
+		if (!proc->ending && !all)
+			continue;
+		err = dft_tracer_request_ending(pump->tracer, proc->pid, proc->start_ns);
+		if (err == -E2BIG) { /* too many at once: at the next look */
+			proc->ending = false;
+			err = 0;
+		}
+	}
+	dft_pump_fail(pump, err ? err : dft_tracer_sweep(pump->tracer, false));
+}
+
 /* Everything up to the begin of the pass was read. */
 static void pass_look(struct dft_pump *pump)
 {
@@ -382,7 +403,15 @@ void dft_pump_turn(struct dft_pump *pump)
 		pass_begin(pump, now);
 	read_some(pump);
 	sweep_some(pump, now);
-	if (pump->pass == DFT_PASS_READING && is_read(pump, pump->mark))
+	if (pump->pass == DFT_PASS_READING && is_read(pump, pump->mark)) {
+		/* Before the ends of their processes; so what that has put into the ring is read first. */
+		if (pump->look && dft_tracer_requested(pump->tracer) && is_anybody_ending(pump->engine)) {
+			sweep_dying(pump, false);
+			pump->mark = dft_tracer_ring_end(pump->tracer);
+		}
+		pump->pass = DFT_PASS_SWEPT;
+	}
+	if (pump->pass == DFT_PASS_SWEPT && is_read(pump, pump->mark))
 		pass_look(pump);
 	if (pump->pass == DFT_PASS_LOOKING)
 		look_some(pump);
@@ -409,6 +438,11 @@ void dft_pump_finish(struct dft_pump *pump)
 	dft_pump_fail(pump, dft_tracer_flush(pump->tracer));
 	dft_tracer_detach(pump->tracer);
 	dft_pump_catch_up(pump);
+	if (dft_tracer_requested(pump->tracer)) {
+		sweep_dying(pump, true);
+		dft_pump_fail(pump, dft_tracer_sweep(pump->tracer, true));
+		dft_pump_catch_up(pump);
+	}
 	engine->uncounted += dft_tracer_uncounted(pump->tracer);
 	dft_pump_fail(pump, dft_engine_retire_all(engine, dft_clock_mono_ns()));
 	/* Once more for those of whom only tallies are known. */

@@ -27,10 +27,11 @@ struct dft_pump {
 	bool empty; /* the ring was, when it was last read */
 
 	/*
-	 * A pass: read all that is in the ring at its begin, look at the tallies, write the ends of
-	 * processes, and in a round hand over all lines.
+	 * A pass: read all that is in the ring at its begin; where processes end that may have requests
+	 * in flight, sweep these up, and read again; look at the tallies, write the ends of processes, and
+	 * in a round hand over all lines.
 	 */
-	enum { DFT_PASS_NONE = 0, DFT_PASS_READING, DFT_PASS_LOOKING } pass;
+	enum { DFT_PASS_NONE = 0, DFT_PASS_READING, DFT_PASS_SWEPT, DFT_PASS_LOOKING } pass;
 	bool round, look;
 	uint64_t mark;                            /* of the ring at the begin of the pass */
 	uint64_t next_pass, next_round, next_rows, next_look;

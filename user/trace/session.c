@@ -355,6 +355,7 @@ static int start(struct session *s)
 		err = add_targets(s);
 	if (!err)
 		err = dft_tracer_attach(s->tracer);
+	s->engine.mmap = dft_tracer_faults(s->tracer);
 	if (!err)
 		err = dft_listen_running(&s->listen);
 	if (!err)

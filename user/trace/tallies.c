@@ -67,11 +67,11 @@ static bool same(const struct dft_tally *a, const struct dft_tally *b)
 	       a->dur_ns == b->dur_ns;
 }
 
-static void count(struct dft_engine *engine, uint8_t kind, uint64_t calls)
+static void count(struct dft_engine *engine, const struct dft_tally_key *key, uint64_t calls)
 {
-	if (kind == DFT_TALLY_SHED)
+	if (key->kind == DFT_TALLY_SHED)
 		engine->aggregated += calls;
-	else
+	else if ((key->nr & DFT_TALLY_NR) < DFT_NR_FAULT) /* page faults are no calls */
 		engine->chosen += calls;
 }
 
@@ -95,7 +95,7 @@ static int tell(struct dft_engine *engine, struct dft_proc *proc, struct dft_tal
 		err = dft_proc_count_excluded(proc, dft_tally_op(&e->key), calls);
 	} else {
 		dft_format_row(engine, proc, e, now);
-		count(engine, e->key.kind, calls);
+		count(engine, &e->key, calls);
 		err = dft_engine_grown(engine, proc);
 	}
 	e->value = *now;

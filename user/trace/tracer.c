@@ -80,6 +80,7 @@ static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config
 	knobs->dft_knob_all_files = cfg->all_files;
 	knobs->dft_knob_verdicts = cfg->include.n || cfg->exclude.n;
 	knobs->dft_knob_self = (uint32_t)getpid();
+	knobs->dft_knob_page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	knobs->dft_knob_call_room = cfg->ring_sz - cfg->ring_sz / 8;
 	knobs->dft_knob_only = cfg->only.n;
 	knobs->dft_knob_min_dur = cfg->min_dur_ns;
@@ -96,13 +97,58 @@ static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config
 struct variant {
 	bool cast;   /* direct loads of kernel objects: 6.2 and later */
 	bool probes; /* annotations: bpf_get_attach_cookie(), 5.15 and later */
+	bool uring;  /* requests of io_uring: tracepoints as they are from 6.10 on */
+	bool odd;    /* no kernel needs this one: for tests */
 };
 
-static const struct variant variants[] = { { true, true }, { false, true }, { false, false } };
+static const struct variant variants[] = {
+	{ true, true, true, false },   { true, true, false, false },   { false, true, true, true },
+	{ false, true, false, false }, { false, false, false, false },
+};
+
+/*
+ * For tests, which want what older kernels would get: without io_uring, which has tracepoints of its own,
+ * or else without everything but that.
+ */
+static bool falls_back(bool uring)
+{
+	const char *what = getenv("DFTRACE_BPF_FALLBACK");
+
+	return what && !strcmp(what, "uring") == uring;
+}
+
+/* The programs that follow requests; in the order in which they go in: the ends before the beginnings. */
+static void choose_requests(struct dft_tracer *tracer, const struct variant *variant)
+{
+	struct dftrace_bpf *skel = tracer->skel;
+	bool cast = variant->cast;
+
+	tracer->requests = variant->uring;
+	tracer->sweep = cast ? skel->progs.io_cast_request_sweep : skel->progs.io_request_sweep;
+	tracer->uring[0] = cast ? skel->progs.io_cast_uring_complete : skel->progs.io_uring_complete;
+	tracer->uring[1] = cast ? skel->progs.io_cast_uring_overflow : skel->progs.io_uring_overflow;
+	tracer->uring[2] = cast ? skel->progs.io_cast_uring_failed : skel->progs.io_uring_failed;
+	tracer->uring[3] = cast ? skel->progs.io_cast_uring_submit : skel->progs.io_uring_submit;
+	bpf_program__set_autoload(tracer->sweep, true);
+	for (size_t i = 0; i < sizeof(tracer->uring) / sizeof(tracer->uring[0]); i++)
+		bpf_program__set_autoload(tracer->uring[i], variant->uring);
+}
+
+/* Calls that are no events where the requests that they hand over are. */
+static void set_uring_calls(struct dftrace_bpf__rodata *knobs)
+{
+	for (unsigned int nr = 0; nr < DFT_NR_SYS; nr++) {
+		const struct dft_sys *sys = dft_sys_find(nr);
+		struct dft_desc *desc = (struct dft_desc *)&knobs->dft_descs[nr];
+
+		if (sys && !strncmp(sys->name, "io_uring_", strlen("io_uring_")))
+			desc->kind = DFT_KIND_NOTIO;
+	}
+}
 
 /* Opens and loads. 0 or -errno. */
 static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
-		const struct variant *variant)
+		const struct variant *variant, bool faults)
 {
 	struct dftrace_bpf *skel = dftrace_bpf__open();
 	int err;
@@ -112,16 +158,24 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
 	tracer->skel = skel;
 	set_knobs(skel->rodata, cfg);
 	skel->bss->dft_aggregate = cfg->aggregate_ns != 0;
-	skel->rodata->dft_knob_no_loop = getenv("DFTRACE_BPF_FALLBACK") != NULL;
+	skel->rodata->dft_knob_no_loop = falls_back(false);
 	tracer->enter = variant->cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
 	tracer->exit = variant->cast ? skel->progs.io_cast_sys_exit : skel->progs.io_sys_exit;
 	bpf_program__set_autoload(tracer->enter, true);
 	bpf_program__set_autoload(tracer->exit, true);
+	choose_requests(tracer, variant);
+	if (variant->uring)
+		set_uring_calls(skel->rodata);
+	tracer->has_faults = faults;
+	bpf_program__set_autoload(skel->progs.fault_begin, faults);
+	bpf_program__set_autoload(skel->progs.fault_major, faults);
 	bpf_program__set_autoload(skel->progs.annot_multi, variant->probes && !tracer->one_by_one);
 	bpf_program__set_autoload(skel->progs.annot_single, variant->probes && tracer->one_by_one);
 	bpf_program__set_expected_attach_type(skel->progs.annot_multi,
 					      (enum bpf_attach_type)DFT_ATTACH_UPROBE_MULTI);
 	err = bpf_map__set_max_entries(skel->maps.ring, cfg->ring_sz);
+	if (!err && !variant->uring)
+		dft_verbose("requests of io_uring are not followed: this kernel tells too little of them");
 	/* Ten megabytes for nothing otherwise. */
 	if (!err && !skel->rodata->dft_knob_verdicts)
 		err = bpf_map__set_max_entries(skel->maps.verdicts, 1);
@@ -134,13 +188,19 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
 	return err;
 }
 
-static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg, size_t first)
+static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg)
 {
 	int err = -ENOTSUP;
 
-	for (size_t i = first; err && i < sizeof(variants) / sizeof(variants[0]); i++) {
-		err = load(tracer, cfg, &variants[i]);
-		tracer->probes = !err && variants[i].probes;
+	for (size_t i = 0; err && i < sizeof(variants) / sizeof(variants[0]); i++) {
+		const struct variant *v = &variants[i];
+
+		if (falls_back(false) ? v->cast : v->odd || (v->uring && falls_back(true)))
+			continue;
+		err = load(tracer, cfg, v, cfg->mmap);
+		if (err && cfg->mmap) /* page faults are a thing by themselves */
+			err = load(tracer, cfg, v, false);
+		tracer->probes = !err && v->probes;
 		if (err)
 			dft_verbose("variant %zu of the programs does not load (%s)", i + 1,
 				    strerror(-err));
@@ -173,7 +233,6 @@ static int make_barrier(struct dft_tracer *tracer)
 struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx)
 {
 	struct dft_tracer *tracer = calloc(1, sizeof(*tracer));
-	bool fallback = getenv("DFTRACE_BPF_FALLBACK") != NULL;
 	int err;
 
 	if (!tracer) {
@@ -184,9 +243,8 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	tracer->ctx = ctx;
 	tracer->barrier_fd = -1;
 	libbpf_set_print(print_libbpf);
-	tracer->one_by_one = fallback || !dft_probe_uprobe_multi();
-	/* The second one, for tests: what an older kernel would get. */
-	err = load_any(tracer, cfg, fallback ? 1 : 0);
+	tracer->one_by_one = falls_back(false) || !dft_probe_uprobe_multi();
+	err = load_any(tracer, cfg);
 	if (err) {
 		dft_probe_explain("loading the BPF programs", err);
 		goto failed;
@@ -300,6 +358,23 @@ int dft_tracer_catch_up(struct dft_tracer *tracer)
 									      mark_targets(tracer);
 }
 
+/* 0, or -errno after one line. */
+static int attach_all(struct dft_tracer *tracer, struct bpf_program **progs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct bpf_link *link = bpf_program__attach(progs[i]);
+
+		if (!link) {
+			int err = -errno;
+
+			dft_probe_explain(bpf_program__section_name(progs[i]), err);
+			return err;
+		}
+		tracer->links[tracer->nlinks++] = link;
+	}
+	return 0;
+}
+
 int dft_tracer_attach(struct dft_tracer *tracer)
 {
 	/* Birth and death before the calls, so that no thread escapes in between. */
@@ -307,19 +382,21 @@ int dft_tracer_attach(struct dft_tracer *tracer)
 		tracer->skel->progs.proc_exit, tracer->skel->progs.proc_exec,
 		tracer->skel->progs.proc_fork, tracer->exit, tracer->enter,
 	};
-	int err;
+	const size_t births = 3;
+	int err = attach_all(tracer, progs, births);
 
-	for (size_t i = 0; i < sizeof(progs) / sizeof(progs[0]); i++) {
-		struct bpf_link *link = bpf_program__attach(progs[i]);
-
-		if (!link) {
-			err = -errno;
-			dft_probe_explain(bpf_program__section_name(progs[i]), err);
-			return err;
-		}
-		tracer->links[tracer->nlinks++] = link;
-		if (progs[i] != tracer->exit && progs[i] != tracer->enter)
-			tracer->nbirths++;
+	tracer->nbirths = tracer->nlinks;
+	if (!err)
+		err = attach_all(tracer, progs + births, sizeof(progs) / sizeof(progs[0]) - births);
+	if (!err && tracer->requests)
+		err = attach_all(tracer, tracer->uring, sizeof(tracer->uring) / sizeof(tracer->uring[0]));
+	if (err)
+		return err;
+	if (tracer->has_faults) {
+		err = dft_faults_attach(tracer);
+		if (err)
+			dft_verbose("page faults in mapped files are not seen: %s", strerror(-err));
+		tracer->has_faults = !err;
 	}
 	err = mark_targets(tracer);
 	if (err)
@@ -374,6 +451,58 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 	if (n < 0 && n != -EAGAIN)
 		return n;
 	return (int)(budget - tracer->left);
+}
+
+/* ---- requests in flight ---------------------------------------------------------------------- */
+
+/* As enum dft_sweep of bpf/core.bpf.h. */
+enum { SWEEP_NAMES, SWEEP_ENDING, SWEEP_ALL };
+
+/* How many were dealt with, or -errno. */
+static int sweep_pass(struct dft_tracer *tracer, uint32_t what)
+{
+	union bpf_iter_link_info info = {
+		.map.map_fd = (uint32_t)bpf_map__fd(tracer->skel->maps.requests),
+	};
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
+	struct bpf_link *link;
+	int n;
+
+	__atomic_store_n(&tracer->skel->bss->dft_sweep, what, __ATOMIC_RELEASE);
+	link = bpf_program__attach_iter(tracer->sweep, &opts);
+	if (!link)
+		return -errno;
+	n = pass_once(link);
+	bpf_link__destroy(link);
+	return n;
+}
+
+bool dft_tracer_requested(const struct dft_tracer *tracer)
+{
+	return __atomic_load_n(&tracer->skel->bss->dft_requested, __ATOMIC_ACQUIRE);
+}
+
+int dft_tracer_request_ending(struct dft_tracer *tracer, uint32_t pid, uint64_t start_ns)
+{
+	struct { /* struct dft_who */
+		uint64_t start_ns;
+		uint32_t pid, pad;
+	} who = { .start_ns = start_ns, .pid = pid };
+	uint8_t one = 1;
+
+	return bpf_map__update_elem(tracer->skel->maps.ending, &who, sizeof(who), &one, sizeof(one),
+				    BPF_ANY);
+}
+
+int dft_tracer_sweep(struct dft_tracer *tracer, bool all)
+{
+	int n;
+
+	/* What the kernel side takes out of the map meanwhile may make the iterator pass others over. */
+	do
+		n = sweep_pass(tracer, all ? SWEEP_ALL : SWEEP_ENDING);
+	while (n > 0);
+	return n ? n : dft_kernel_walk(tracer->skel->maps.ending, any_entry, NULL);
 }
 
 struct tally_walk {
@@ -432,6 +561,11 @@ bool dft_tracer_tallied(struct dft_tracer *tracer)
 void dft_tracer_aggregate(struct dft_tracer *tracer)
 {
 	__atomic_store_n(&tracer->skel->bss->dft_aggregate, true, __ATOMIC_RELEASE);
+}
+
+bool dft_tracer_faults(const struct dft_tracer *tracer)
+{
+	return tracer->has_faults;
 }
 
 uint64_t dft_tracer_exits_lost(const struct dft_tracer *tracer)
@@ -542,6 +676,8 @@ int dft_tracer_names_in_use(struct dft_tracer *tracer, void (*fn)(void *ctx, uin
 	__atomic_store_n(keep, true, __ATOMIC_RELEASE);
 	missed = flush_pass(tracer);
 	__atomic_store_n(keep, false, __ATOMIC_RELEASE);
+	if (!missed && dft_tracer_requested(tracer))
+		missed = sweep_pass(tracer, SWEEP_NAMES);
 	if (missed)
 		return missed < 0 ? missed : -EAGAIN;
 	return dft_kernel_walk(tracer->skel->maps.names, walk_name, &walk);
@@ -558,6 +694,7 @@ int dft_tracer_include(struct dft_tracer *tracer, uint64_t name_id)
 
 int dft_tracer_detach_calls(struct dft_tracer *tracer)
 {
+	dft_faults_detach(tracer);
 	/* They went in last and go first: a birth is never missed for a call seen. */
 	while (tracer->nlinks > tracer->nbirths)
 		bpf_link__destroy(tracer->links[--tracer->nlinks]);
@@ -567,6 +704,7 @@ int dft_tracer_detach_calls(struct dft_tracer *tracer)
 
 void dft_tracer_detach(struct dft_tracer *tracer)
 {
+	dft_faults_detach(tracer);
 	while (tracer->nlinks)
 		bpf_link__destroy(tracer->links[--tracer->nlinks]);
 }

@@ -19,6 +19,8 @@ typedef int (*dft_tally_fn)(void *ctx, const struct dft_tally_key *key, const st
 
 /* Opens and loads. NULL after one line that says why. */
 struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx);
+/* Whether page faults in mapped files are seen; known when dft_tracer_attach() has returned. */
+bool dft_tracer_faults(const struct dft_tracer *tracer);
 /* Asks for a process; `flags` are enum dft_target_flag. Before attaching. 0 or -errno. */
 int dft_tracer_add_target(struct dft_tracer *tracer, pid_t pid, uint32_t flags);
 /* Attaches and marks the targets' threads. When it returns, tracing is live. 0 or -errno + line. */
@@ -57,6 +59,15 @@ bool dft_tracer_tallied(struct dft_tracer *tracer);
  */
 int dft_tracer_tallies_begin(struct dft_tracer *tracer);
 int dft_tracer_tallies_some(struct dft_tracer *tracer, dft_tally_fn fn, void *ctx);
+/* Has any request been submitted? If not, none is in flight. */
+bool dft_tracer_requested(const struct dft_tracer *tracer);
+/* The requests of this process that are in flight at the next sweep have their end there. 0 or -errno. */
+int dft_tracer_request_ending(struct dft_tracer *tracer, uint32_t pid, uint64_t start_ns);
+/*
+ * An end for those requests, or with `all` for those of all processes: into the ring or the tallies, as
+ * any other. 0 or -errno.
+ */
+int dft_tracer_sweep(struct dft_tracer *tracer, bool all);
 /* From now on there are no records of calls, but tallies. */
 void dft_tracer_aggregate(struct dft_tracer *tracer);
 /* EXIT records that found the ring full, so far. */
