@@ -270,7 +270,10 @@ def counts(tmp, name, *options):
     t = trace(tmp, [PYTHON, "-I", "-S", "-c", PROGRAM, tmp / name], *options, out=tmp / f"{name}.trace")
     check_with_reader(t.path)
     f, = t.files
-    return collections.Counter(e.name for e in f.events), f.filtered, f
+    # Page faults are no calls.
+    filtered = {cls: {op: n for op, n in ops.items() if not op.startswith("mmap_")}
+                for cls, ops in f.filtered.items()}
+    return collections.Counter(e.name for e in f.events if not e.name.startswith("mmap_")), filtered, f
 
 
 def altogether(filtered):

@@ -81,6 +81,8 @@ def as_counted(t, steps, path, reads, writes):
     equal(traced(f, "mmap_read", path), reads, "faults that read")
     equal(traced(f, "mmap_write", path), writes, "faults that write")
     check(reads + writes, "the kernel counted none")
+    equal([r for r in f.records if r["name"].startswith("mmap_") and "fhash" not in r["args"]], [],
+          "faults in no file")
 
 
 @test

@@ -41,7 +41,8 @@ def expected(truth):
 
 
 def compared(tmp, command, **kw):
-    t, truth = job(tmp, command, **kw)
+    # Readers take a row for an event, and strace does not see page faults.
+    t, truth = job(tmp, command, "--no-mmap", **kw)
     totals = reader_rules.Totals()
     totals.add_directory(t.path)
     equal(list(totals.notes), [], "what the readers complain about")

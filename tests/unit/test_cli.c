@@ -225,7 +225,7 @@ static void test_defaults(void **state)
 	assert_false(p.cfg.all_files || p.cfg.precise || p.cfg.json);
 	assert_false(p.cfg.quiet || p.cfg.verbose);
 	assert_int_equal(p.cfg.ring_sz, 16u << 20);
-	assert_true(p.cfg.args);
+	assert_true(p.cfg.args && p.cfg.mmap);
 	assert_int_equal(p.cfg.ready_fd, -1);
 	assert_int_equal(p.cfg.only.n, 0);
 	assert_int_equal(p.cfg.min_dur_ns + p.cfg.aggregate_ns + p.cfg.max_size, 0);
@@ -391,6 +391,12 @@ static void test_flags(void **state)
 	assert_parses(&p, "--all-files", "--precise", "--no-args", "--ring=64K", "-v", "true");
 	assert_true(p.cfg.all_files && p.cfg.precise && !p.cfg.args && p.cfg.verbose);
 	assert_int_equal(p.cfg.ring_sz, 65536);
+	done(&p);
+	assert_parses(&p, "--mmap", "--no-mmap", "true");
+	assert_false(p.cfg.mmap);
+	done(&p);
+	assert_parses(&p, "--no-mmap", "--mmap", "true");
+	assert_true(p.cfg.mmap);
 	done(&p);
 	/* the last of the two wins, and of repeated values */
 	assert_parses(&p, "-vq", "-o", "a", "-ob", "-d1", "-d2", "-ux", "-uy", "true");

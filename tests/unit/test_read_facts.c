@@ -37,6 +37,8 @@ static void test_directions(void **state)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_int_equal(dir_of("POSIX", others[i]), DFT_DIR_NONE);
 	assert_int_equal(dir_of("posix", "sendfile"), DFT_DIR_TO_FHASH);
+	assert_int_equal(dir_of("posix", "ficlonerange"), DFT_DIR_TO_FHASH);
+	assert_int_equal(dir_of("posix", "mmap_write"), DFT_DIR_MAPPED);
 	assert_int_equal(dir_of("posix", "splice"), DFT_DIR_FROM_FHASH);
 	assert_int_equal(dir_of("posix", "copy_file_range"), DFT_DIR_FROM_FHASH);
 	assert_int_equal(dir_of("C_APP", "read"), DFT_DIR_NONE);
@@ -68,6 +70,12 @@ static void test_bytes(void **state)
 	assert_int_equal(bytes_of("POSIX", "open", "{\"image_size\":3}"), 0);
 	assert_int_equal(bytes_of("STDIO", "fread", "{\"size\":8,\"count\":9,\"ret\":5}"), 40);
 	assert_int_equal(bytes_of("POSIX", "read", "{\"size_sum\":7,\"ret\":5}"), 7);
+	assert_int_equal(bytes_of("POSIX", "ficlone", "{\"size\":700,\"ret\":0}"), 700);
+	assert_int_equal(bytes_of("POSIX", "ficlone", "{\"size\":700,\"ret\":-1}"), 0);
+	assert_int_equal(bytes_of("POSIX", "ficlonerange", "{\"len\":0,\"off_in\":9,\"size\":30,\"ret\":0}"), 21);
+	assert_int_equal(bytes_of("POSIX", "ficlonerange", "{\"len\":5,\"off_in\":9,\"size\":30,\"ret\":0}"), 5);
+	assert_int_equal(bytes_of("POSIX", "ficlonerange", "{\"len\":0,\"off_in\":9,\"size\":3,\"ret\":0}"), 0);
+	assert_int_equal(bytes_of("POSIX", "mmap_read", "{\"ret\":4096,\"offset\":1}"), 4096);
 	assert_int_equal(bytes_of("data", "item", "{\"image_size\":12,\"ret\":5}"), 12);
 	assert_int_equal(bytes_of("data", "reopen", "{\"image_size\":12}"), 0);
 	assert_int_equal(bytes_of("data", "read", "{\"ret\":12}"), 0);
