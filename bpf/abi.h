@@ -351,6 +351,16 @@ struct dft_rec_name {
 };
 _Static_assert(sizeof(struct dft_rec_name) == 40, "dft_rec_name");
 
+/* Where and as whom a process runs. Ids of users are those of the initial user namespace. */
+struct dft_scene {
+	__u64 cgroup;  /* id in the cgroup2 hierarchy; 0 = not known */
+	__u32 mnt_ns;  /* inode numbers, as /proc/PID/ns shows them; 0 = nothing here is known */
+	__u32 pid_ns, user_ns;
+	__u32 ns_pid;  /* its pid in its own pid namespace */
+	__u32 uid, euid;
+};
+_Static_assert(sizeof(struct dft_scene) == 32, "dft_scene");
+
 /* PROC and FORK. */
 struct dft_rec_proc {
 	__u8 type;
@@ -361,12 +371,13 @@ struct dft_rec_proc {
 	__u64 ts_ns;
 	__u64 start_ns; /* CLOCK_BOOTTIME of birth: pid and this identify a process */
 	__u64 cwd;      /* name id */
+	struct dft_scene scene;
 	char comm[DFT_COMM_LEN];
 };
 
 /*
- * A new program. The file name as the program that called exec gave it is in the TEXT record before;
- * the CALL record of execve follows.
+ * A new program. The file name as the program that called exec gave it is in the TEXT record before,
+ * and before that, of a script, its interpreter in one of slot 2; the CALL record of execve follows.
  */
 struct dft_rec_exec {
 	__u8 type;
@@ -380,9 +391,40 @@ struct dft_rec_exec {
 	__u32 pad2;
 	__u64 cwd;       /* name id */
 	__u64 full_len;  /* of the whole command line, in bytes, with the NUL behind each argument */
+	struct dft_scene scene;
 	char comm[DFT_COMM_LEN];
 	char cmd[];
 };
+
+/* A thread has a name of its own: other than the process's, or a new one. */
+struct dft_rec_comm {
+	__u8 type;
+	__u8 pad[3];
+	__u32 pid, tid;
+	__u32 pad2;
+	__u64 ts_ns;
+	__u64 start_ns; /* of the process */
+	char comm[DFT_COMM_LEN];
+};
+
+/*
+ * A part of the environment of a new program, behind its EXEC record: strings with a NUL behind each.
+ * The parts come in order; what is beyond DFT_ENV_MAX does not.
+ */
+#define DFT_ENV_CHUNK 16384u
+#define DFT_ENV_MAX   131072u
+
+struct dft_rec_env {
+	__u8 type;
+	__u8 pad[3];
+	__u32 pid;
+	__u64 start_ns;
+	__u32 offset;   /* of this part */
+	__u32 len;      /* bytes of `text` */
+	__u64 full_len; /* of the whole environment */
+	char text[];
+};
+_Static_assert(sizeof(struct dft_rec_env) == 32, "dft_rec_env");
 
 struct dft_rec_exit {
 	__u8 type;

@@ -29,6 +29,17 @@ static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs
 	args[5] = regs->r9;
 }
 
+/* The same of saved registers, at an address that is a mere number to the verifier. */
+static __attribute__((always_inline)) inline void saved_regs_args(struct pt_regs *regs, __u64 *args)
+{
+	args[0] = BPF_CORE_READ(regs, di);
+	args[1] = BPF_CORE_READ(regs, si);
+	args[2] = BPF_CORE_READ(regs, dx);
+	args[3] = BPF_CORE_READ(regs, r10);
+	args[4] = BPF_CORE_READ(regs, r8);
+	args[5] = BPF_CORE_READ(regs, r9);
+}
+
 /* Of a probe in a program: the registers of a function call. */
 static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *regs, __u64 *args)
 {
@@ -82,6 +93,17 @@ static __attribute__((always_inline)) inline void regs_args(struct pt_regs *regs
 	args[3] = regs->regs[3];
 	args[4] = regs->regs[4];
 	args[5] = regs->regs[5];
+}
+
+/* The same of saved registers, at an address that is a mere number to the verifier. */
+static __attribute__((always_inline)) inline void saved_regs_args(struct pt_regs *regs, __u64 *args)
+{
+	args[0] = BPF_CORE_READ(regs, orig_x0);
+	args[1] = BPF_CORE_READ(regs, regs[1]);
+	args[2] = BPF_CORE_READ(regs, regs[2]);
+	args[3] = BPF_CORE_READ(regs, regs[3]);
+	args[4] = BPF_CORE_READ(regs, regs[4]);
+	args[5] = BPF_CORE_READ(regs, regs[5]);
 }
 
 static __attribute__((always_inline)) inline void regs_operands(struct pt_regs *regs, __u64 *args)

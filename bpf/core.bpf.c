@@ -6,6 +6,11 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile bool dft_knob_all = false;
 const volatile bool dft_knob_follow = true;
+const volatile bool dft_knob_select = false;
+const volatile __u64 dft_knob_cgroup = 0;
+const volatile __u32 dft_knob_level = 0;
+const volatile __u32 dft_knob_uid = ~0u;
+const volatile __u64 dft_knob_comm[2] = {};
 const volatile bool dft_knob_all_files = false;
 const volatile bool dft_knob_verdicts = false;
 const volatile bool dft_knob_no_loop = false;

@@ -28,16 +28,33 @@
 #define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
 
+#define EINTR 4
+
+#define SIGNAL_GROUP_EXIT 0x4 /* include/linux/sched/signal.h; the same from 5.14 on */
+#define SIGKILL		  9
+
 ALWAYS_INLINE bool ret_is_restart(__s64 ret)
 {
 	return ret == -ERESTARTSYS || ret == -ERESTARTNOINTR || ret == -ERESTARTNOHAND ||
 	       ret == -ERESTART_RESTARTBLOCK;
 }
 
+/* Negative, and no failure. */
+ALWAYS_INLINE bool ret_is_none(__s64 ret)
+{
+	return ret_is_restart(ret) || ret == DFT_RESULT_UNFINISHED || ret == DFT_RESULT_UNSEEN;
+}
+
 /* ---- knobs, set by user space before the programs are loaded ----------------------------- */
 
 extern const volatile bool dft_knob_all;       /* -a: every process but the tracer */
 extern const volatile bool dft_knob_follow;    /* children of traced processes too */
+/* -a with conditions, all of which must hold (see select.bpf.h); each of the others has a value for none. */
+extern const volatile bool dft_knob_select;
+extern const volatile __u64 dft_knob_cgroup;   /* --cgroup: its id ... */
+extern const volatile __u32 dft_knob_level;    /* ... and how far below the root it is */
+extern const volatile __u32 dft_knob_uid;      /* --uid; ~0 = any */
+extern const volatile __u64 dft_knob_comm[2];  /* --comm, filled with 0 */
 extern const volatile bool dft_knob_all_files; /* no class of files is filtered */
 extern const volatile bool dft_knob_verdicts;  /* --include/--exclude are in force */
 extern const volatile bool dft_knob_no_loop;   /* test hook: behave as without bpf_loop() */
@@ -263,7 +280,7 @@ struct dft_request_scratch {
 struct dft_scratch {
 	__u64 busy; /* guards against a program that interrupts another on the same CPU */
 	__u64 pad[7];
-	char rec[64 + DFT_CMD_MAX];         /* a record being built */
+	char rec[128 + DFT_CMD_MAX];        /* a record being built */
 	char path[DFT_PATH_MAX + 256 + 64]; /* a path, built from its end */
 };
 

@@ -4,7 +4,7 @@
 #define DFT_ENTER_BPF_H
 
 #include "chain.bpf.h"
-#include "value.bpf.h"
+#include "filter.bpf.h"
 
 #ifdef DFT_CAST
 #define IO_TASK_NAME io_cast_task_name
@@ -17,17 +17,6 @@
 #define AT_EMPTY_PATH	  0x1000
 #define CLOSE_RANGE_CLOEXEC 4u
 #define CLOSE_RANGE_FLAGS   6u
-
-/* Not among those of --only: left out whatever its file. `form` is dft_desc_form(). */
-ALWAYS_INLINE bool is_dropped(__u32 nr, __u32 form)
-{
-	return dft_knob_only && desc_of(nr)->drop & 1 << (form & 3);
-}
-
-ALWAYS_INLINE bool is_too_short(__u64 dur_ns)
-{
-	return dft_knob_min_dur && dur_ns < dft_knob_min_dur;
-}
 
 /*
  * The id of the name of t->place, whose record is in the ring then; or 0. What a thread has used lately

@@ -38,8 +38,7 @@ ALWAYS_INLINE __u16 tally_nr(const struct exit_ctx *x, __u32 call)
 
 ALWAYS_INLINE void call_sum(struct dft_sum *sum, const struct exit_ctx *x)
 {
-	/* No failures: those that are run again, and those without a result. */
-	sum->failed = x->env.ret < 0 && x->env.ret > DFT_RESULT_UNFINISHED && !ret_is_restart(x->env.ret);
+	sum->failed = x->env.ret < 0 && !ret_is_none(x->env.ret);
 	sum->bytes = desc_of(x->nr)->ret == DFT_RET_BYTES && x->env.ret > 0 ? x->env.ret : 0;
 	sum->ts_ns = x->t->ts_ns;
 	sum->dur_ns = x->dur_ns;
@@ -270,22 +269,6 @@ ALWAYS_INLINE bool exit_is_no_event(struct exit_ctx *x, const volatile struct df
 	user = arg(&x->env.args, 0); /* clone3: flags come first in its structure */
 	return !bpf_probe_read_user(&flags, sizeof(flags), (const void *)user) &&
 	       flags & CLONE_THREAD;
-}
-
-/* The class of the file that has the call left out, or 0. */
-ALWAYS_INLINE __u8 filter_file(struct dft_task *t, const volatile struct dft_desc *d, __u32 call)
-{
-	bool is_file = d->fd || d->vma || d->ret == DFT_RET_FILE || call & DFT_CALL_SELF;
-
-	if (!is_file || call & DFT_CALL_BASE)
-		return 0; /* calls on names are judged in user space, which has the name */
-	if (class_is_filtered(t->cls) &&
-	    (!d->fd2 || d->closes || !t->cls2 || class_is_filtered(t->cls2)))
-		return t->cls;
-	if (dft_knob_verdicts && t->name && bpf_map_lookup_elem(&verdicts, &t->name) &&
-	    (!d->fd2 || d->closes || !t->name2 || bpf_map_lookup_elem(&verdicts, &t->name2)))
-		return DFT_CLASS_EXCLUDED;
-	return 0;
 }
 
 /* Why the call is left out: the first reason that holds, or 0 if it is kept. */

@@ -24,7 +24,7 @@ ALWAYS_INLINE void shed_gathered(struct dft_task *t, const struct dft_gathered *
 
 	tally_key(&key, &t->who, DFT_TALLY_SHED, c->nr);
 	key.id = c->name;
-	sum.failed = c->ret < 0 && !ret_is_restart(c->ret);
+	sum.failed = c->ret < 0 && !ret_is_none(c->ret);
 	sum.bytes = bytes && c->ret > 0 ? c->ret : 0;
 	sum.ts_ns = c->ts_ns;
 	sum.dur_ns = c->dur_ns;

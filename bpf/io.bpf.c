@@ -108,6 +108,15 @@ int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 	return 0;
 }
 
+/* The current thread has been killed, alone or with its process: it will not return to its program. */
+static __attribute__((noinline)) int is_dying(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return (BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT) ||
+	       (BPF_CORE_READ(task, pending.signal.sig[0]) & 1ul << (SIGKILL - 1));
+}
+
 SEC("?tp_btf/sys_exit")
 int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 {
@@ -124,6 +133,8 @@ int BPF_PROG(IO_SYS_EXIT, struct pt_regs *regs, long ret)
 	x.env.args.v[6] = 0; /* see struct args */
 	x.env.args.v[7] = 0;
 	x.env.ret = ret;
+	if (ret < 0 && (ret_is_restart(ret) || ret == -EINTR) && is_dying())
+		x.env.ret = DFT_RESULT_UNFINISHED;
 	x.nr = t->nr;
 	x.tid = task->pid;
 	d = desc_of(x.nr);

@@ -2,10 +2,11 @@
 /* Processes: who is traced, birth, exec, death. */
 #include "proc.bpf.h"
 #include "file.bpf.h"
+#include "scene.bpf.h"
+#include "select.bpf.h"
+#include "unfinished.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-#define SIGNAL_GROUP_EXIT 0x4 /* include/linux/sched/signal.h; the same from 5.14 on */
 
 ALWAYS_INLINE __u64 start_of(struct task_struct *task)
 {
@@ -21,7 +22,37 @@ ALWAYS_INLINE void proc_fill(struct dft_rec_proc *rec, __u8 type, struct task_st
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	rec->ts_ns = bpf_ktime_get_ns();
 	rec->start_ns = who->start_ns;
+	scene_fill(&rec->scene, task);
 	BPF_CORE_READ_INTO(&rec->comm, task, comm);
+}
+
+ALWAYS_INLINE void send_comm(struct dft_who *who, __u32 tid, const char *comm)
+{
+	struct dft_rec_comm rec = {};
+
+	rec.type = DFT_REC_COMM;
+	rec.pid = who->pid;
+	rec.tid = tid;
+	rec.ts_ns = bpf_ktime_get_ns();
+	rec.start_ns = who->start_ns;
+	bpf_probe_read_kernel_str(rec.comm, sizeof(rec.comm), comm);
+	if (dft_emit(&rec, sizeof(rec)))
+		tally_one(who, DFT_TALLY_RECORD, DFT_REC_COMM);
+}
+
+/* A thread with another name than its process's, when it comes to be traced. */
+static __attribute__((noinline)) int tell_comm(struct task_struct *task, struct dft_who *who)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 own[2] = {}, its[2] = {};
+
+	if (task->pid == who->pid)
+		return 0; /* the PROC or FORK record has it */
+	BPF_CORE_READ_STR_INTO(&own, task, comm);
+	BPF_CORE_READ_STR_INTO(&its, leader, comm);
+	if (own[0] != its[0] || own[1] != its[1])
+		send_comm(who, task->pid, (const char *)own);
+	return 0;
 }
 
 /* A thread that cannot be followed yet; see dft_unmarked. */
@@ -48,7 +79,7 @@ ALWAYS_INLINE bool should_trace(__u32 pid, __u8 *flags)
 			return true;
 		}
 	}
-	return dft_knob_all;
+	return dft_knob_all && (!dft_knob_select || is_selected());
 }
 
 /* State for a thread. The pid goes last: who finds it set finds everything. */
@@ -96,6 +127,7 @@ __hidden struct dft_task *dft_adopt(struct task_struct *task, __u32 nr)
 		rec.cwd = place_name(&who, &t->place);
 	if (dft_emit(&rec, sizeof(rec)))
 		tally_one(&who, DFT_TALLY_RECORD, DFT_REC_PROC);
+	tell_comm(task, &who);
 	return t;
 }
 
@@ -124,6 +156,12 @@ __hidden struct dft_task *dft_adopt_worker(struct task_struct *task)
 	return t;
 }
 
+/* -a without conditions. With them a child of nobody who is traced may be traced from its first call on. */
+ALWAYS_INLINE bool knob_everybody(void)
+{
+	return dft_knob_all && !dft_knob_select;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -139,7 +177,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	 */
 	if (tgid == dft_knob_self)
 		return 0; /* the tracer's threads; its child CMD is marked by name */
-	if (!dft_knob_all && !bpf_task_storage_get(&tasks, parent, NULL, 0)) {
+	if (!knob_everybody() && !bpf_task_storage_get(&tasks, parent, NULL, 0)) {
 		target = bpf_map_lookup_elem(&targets, &tgid);
 		if (!target)
 			return 0;
@@ -149,8 +187,10 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	who_is(&who, child);
 	if (!make_state(child, &who, 0))
 		task_failed(child);
-	if (child->tgid == tgid)
+	if (child->tgid == tgid) {
+		tell_comm(child, &who);
 		return 0;
+	}
 	proc_fill(&rec, DFT_REC_FORK, child, &who);
 	rec.maker = tgid;
 	if (!place_cwd(&place, child))
@@ -201,29 +241,102 @@ ALWAYS_INLINE void exec_send_file(struct dft_task *t, struct dft_scratch *s, con
 	}
 }
 
+/* What a script is run by, as its first line has it: relative to the working directory of the exec. */
+static __attribute__((noinline)) int exec_send_interp(struct dft_task *t, const char *interp, __u64 cwd)
+{
+	struct dft_scratch *s = dft_scratch_get(0);
+	struct dft_rec_text *rec;
+	int len;
+
+	t->flags |= TASK_TEXT2_LOST;
+	if (!s)
+		return 0;
+	rec = (struct dft_rec_text *)s->rec;
+	len = bpf_probe_read_kernel_str(rec->text, DFT_PATH_MAX, interp);
+	if (len > 0) {
+		len = (len - 1) & (DFT_PATH_MAX - 1);
+		rec->type = DFT_REC_TEXT;
+		rec->slot = 2;
+		rec->len = len;
+		rec->pid = t->who.pid;
+		rec->tid = (__u32)bpf_get_current_pid_tgid();
+		rec->nr = t->nr;
+		rec->base = cwd;
+		if (!dft_emit(rec, sizeof(*rec) + len)) {
+			t->flags &= ~TASK_TEXT2_LOST;
+			t->flags |= TASK_TEXT2_SENT;
+		}
+	}
+	dft_scratch_put(s);
+	return 0;
+}
+
+/* The environment of the new program, which says which part of which job it is. */
+static __attribute__((noinline)) int exec_send_env(struct dft_task *t)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 start = BPF_CORE_READ(task, mm, env_start);
+	__u64 full = BPF_CORE_READ(task, mm, env_end) - start;
+	struct dft_scratch *s = dft_scratch_get(0);
+	struct dft_rec_env *rec;
+
+	if (!s) {
+		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_ENV);
+		return 0;
+	}
+	rec = (struct dft_rec_env *)s->rec;
+	__builtin_memset(rec, 0, sizeof(*rec));
+	rec->type = DFT_REC_ENV;
+	rec->pid = t->who.pid;
+	rec->start_ns = t->who.start_ns;
+	rec->full_len = full;
+	/* One at least: an empty environment is news, too. */
+	for (__u32 at = 0; at < DFT_ENV_MAX && (at < full || !at); at += DFT_ENV_CHUNK) {
+		__u64 len = full - at;
+
+		if (len > DFT_ENV_CHUNK)
+			len = DFT_ENV_CHUNK;
+		bound(len);
+		if (len > DFT_ENV_CHUNK)
+			break;
+		rec->offset = at;
+		rec->len = len;
+		if (bpf_probe_read_user(rec->text, len, (const void *)(start + at)) ||
+		    dft_emit(rec, sizeof(*rec) + len)) {
+			tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_ENV);
+			break;
+		}
+	}
+	dft_scratch_put(s);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct dft_rec_exec *rec;
 	struct dft_scratch *s;
+	__u64 cwd;
 	__u32 len;
 
+	if (!t && dft_knob_select)
+		t = dft_adopt(task, ADOPT_AT_EXEC); /* by its new name, or user */
 	if (!t || !t->who.pid)
 		return 0;
 	t->flags &= ~TASK_BEFORE_EXEC;
+	/* The name of cwd needs the scratch, too: before anything is built in it. */
+	cwd = place_cwd(&t->place, task) ? 0 : place_name(&t->who, &t->place);
+	if (bprm->interp != bprm->filename)
+		exec_send_interp(t, bprm->interp, cwd);
 	t->faults.end = 0; /* another memory map */
 	s = dft_scratch_get(0);
-	if (!s) {
-		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
-		return 0;
+	if (s) {
+		exec_send_file(t, s, bprm->filename);
+		dft_scratch_put(s);
+	} else {
+		t->flags |= TASK_TEXT1_LOST;
 	}
-	exec_send_file(t, s, bprm->filename);
-	dft_scratch_put(s);
-
-	/* The name of cwd needs the scratch, too: before the record is built in it. */
-	__u64 cwd = place_cwd(&t->place, task) ? 0 : place_name(&t->who, &t->place);
-
 	s = dft_scratch_get(0);
 	if (!s) {
 		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
@@ -238,6 +351,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	rec->start_ns = t->who.start_ns;
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	rec->cwd = cwd;
+	scene_fill(&rec->scene, task);
 	BPF_CORE_READ_INTO(&rec->comm, task, comm);
 	len = exec_read_cmd(rec, task);
 	bound(len);
@@ -247,6 +361,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	if (dft_emit(rec, sizeof(*rec) + len))
 		tally_one(&t->who, DFT_TALLY_RECORD, DFT_REC_EXEC);
 	dft_scratch_put(s);
+	exec_send_env(t);
 	dft_image(t, (__u64)BPF_CORE_READ(bprm, file));
 	return 0;
 }
@@ -263,6 +378,7 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	if (t) {
 		dft_flush(t);
 		dft_faults_flush(task, t);
+		dft_unfinished(t);
 	}
 
 	/* The kernel counts the thread out before this hook; the last one ends the process. */
@@ -273,7 +389,7 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 		t = state_of_leader(task);
 	if (t || dft_unmarked)
 		bpf_map_delete_elem(&targets, &pid); /* the pid may be used again */
-	if (!t && (!dft_knob_all || pid == dft_knob_self))
+	if (!t && (!dft_knob_all || pid == dft_knob_self || (dft_knob_select && !is_selected())))
 		return 0;
 	/* With -a the last thread may be one that never made a call, and so has no state. */
 	who_is(&who, task);
@@ -292,19 +408,41 @@ int BPF_PROG(proc_exit, struct task_struct *task)
 	return 0;
 }
 
-/* The PROC record of a thread other than the current one. */
-ALWAYS_INLINE void mark_send(struct task_struct *task, struct dft_who *who)
+/* A thread is given a name, by itself or by another one of its process. An exec tells in its own way. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
+{
+	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
+
+	if (!t || !t->who.pid || t->flags & TASK_BEFORE_EXEC)
+		return 0;
+	if (t->ts_ns && dft_descs[t->nr & (DFT_NR_MAX - 1)].special == DFT_SPECIAL_EXEC)
+		return 0;
+	send_comm(&t->who, task->pid, comm);
+	return 0;
+}
+
+/* The name id of the working directory of a thread other than the current one. */
+static __attribute__((noinline)) __u64 mark_cwd(struct task_struct *task, struct dft_who *who)
 {
 	struct dft_place place;
+
+	if (place_cwd(&place, task))
+		return 0;
+	place.iter = 1;
+	return place_name(who, &place);
+}
+
+/* Its PROC record. Apart from the name, for there are 512 bytes of stack for all functions together. */
+static __attribute__((noinline)) int mark_send(struct task_struct *task, struct dft_who *who, __u64 cwd)
+{
 	struct dft_rec_proc rec;
 
 	proc_fill(&rec, DFT_REC_PROC, task, who);
-	if (!place_cwd(&place, task)) {
-		place.iter = 1;
-		rec.cwd = place_name(who, &place);
-	}
+	rec.cwd = cwd;
 	if (dft_emit(&rec, sizeof(rec)))
 		tally_one(who, DFT_TALLY_RECORD, DFT_REC_PROC);
+	return 0;
 }
 
 /*
@@ -328,7 +466,7 @@ int proc_mark(struct bpf_iter__task *ctx)
 	t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	if (t) {
 		if (dft_census && !(t->flags & TASK_BEFORE_EXEC)) {
-			mark_send(task, &who);
+			mark_send(task, &who, mark_cwd(task, &who));
 			bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 		}
 		return 0;
@@ -343,8 +481,10 @@ int proc_mark(struct bpf_iter__task *ctx)
 		task_failed(task);
 		return 0;
 	}
-	if (!(flags & TASK_BEFORE_EXEC))
-		mark_send(task, &who);
+	if (!(flags & TASK_BEFORE_EXEC)) {
+		mark_send(task, &who, mark_cwd(task, &who));
+		tell_comm(task, &who);
+	}
 	bpf_seq_write(ctx->meta->seq, &one, sizeof(one));
 	return 0;
 }

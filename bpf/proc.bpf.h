@@ -9,6 +9,7 @@
  * failed at its birth. NULL if it is not to be traced, or cannot be: then call `nr` is counted.
  */
 #define ADOPT_AT_PROBE 0xffffu /* for `nr`: no call, and preemption is on (the scratch is not safe) */
+#define ADOPT_AT_EXEC  0xfffeu /* the same: no call that has been seen to begin */
 struct dft_task *dft_adopt(struct task_struct *task, __u32 nr) __hidden;
 
 /*

@@ -49,8 +49,9 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* Present from the kernel that has bpf_loop() on (5.17); asked for by CO-RE. */
+/* Present from the kernel that has the function on, of bpf_loop() 5.17; asked for by CO-RE. */
 enum bpf_func_id {
+	BPF_FUNC_task_pt_regs = 175, /* 5.15 */
 	BPF_FUNC_loop = 181,
 };
 
@@ -166,7 +167,7 @@ struct maple_arange_64 {
 };
 
 struct mm_struct {
-	unsigned long arg_start, arg_end;
+	unsigned long arg_start, arg_end, env_start, env_end;
 	struct maple_tree mm_mt;
 	seqcount_t mm_lock_seq;
 };
@@ -213,8 +214,66 @@ struct time_namespace {
 	struct timens_offsets offsets;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct user_namespace {
+	struct ns_common ns;
+};
+
 struct nsproxy {
+	struct mnt_namespace *mnt_ns;
 	struct time_namespace *time_ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+/* One of `numbers` for each level of nesting, up to its own. */
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+	kuid_t euid;
+	struct user_namespace *user_ns;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
 };
 
 struct task_struct {
@@ -234,6 +293,10 @@ struct task_struct {
 	struct signal_struct *signal;
 	unsigned long min_flt, maj_flt;
 	int pagefault_disabled;
+	struct sigpending pending;
+	struct pid *thread_pid;
+	struct cred *real_cred;
+	struct css_set *cgroups;
 	struct bpf_local_storage *bpf_storage;
 };
 
@@ -310,6 +373,7 @@ struct io_kiocb {
 struct linux_binprm {
 	struct file *file;
 	const char *filename;
+	const char *interp; /* the same pointer, unless it is a script */
 };
 
 struct seq_file;

@@ -68,7 +68,7 @@ def complete(*words, program="dftrace-bpf"):
 @test
 def test_options_in_help_man_and_completion(tmp):
     wanted = options_of_help()
-    check(len(wanted) == 30, f"--help has {len(wanted)} options: {sorted(wanted)}")
+    check(len(wanted) == 33, f"--help has {len(wanted)} options: {sorted(wanted)}")
     equal(options_of_man(), wanted, "options of the man page")
     words = bash('source "$1"; echo $_dftrace_bpf_options', COMPLETION).split()
     equal(sorted(words),
@@ -90,15 +90,15 @@ def test_every_option_of_help_is_accepted(tmp):
     values = {"pid": "1", "user": "root", "duration": "1", "include": "/", "exclude": "/",
               "usdt": "/x", "only": "read,fstat", "min-dur": "1ms", "flush": "100ms",
               "max-size": "1G", "level": "3", "memory": "64M",
-              "output": "x", "ring": "64K", "ready-fd": "2"}
+              "output": "x", "ring": "64K", "ready-fd": "2", "cgroup": "/", "uid": "0", "comm": "x"}
     for name, (letter, valued) in options_of_help().items():
         for option in [f"--{name}"] + ([f"-{letter}"] if letter else []):
             if name in ("info", "list-syscalls", "version", "help"):
                 cli(option).want(0)
                 continue
             args = [option] + ([values[name]] if valued is True else [])
-            # -p and -a are targets themselves: something else has to be wrong then
-            args += ["--json"] if name in ("pid", "all") else []
+            # Some are targets themselves: something else has to be wrong then
+            args += ["--json"] if name in ("pid", "all", "cgroup", "uid", "comm") else []
             r = cli(*args)
             one_error_line(r, "nothing to trace|only goes with --info", status=2)
         if valued == "may":
@@ -385,6 +385,20 @@ def test_user_namespace(tmp):
     one_error_line(r, "user namespace", "host", status=125)
     report = json_info(*before)
     check(report["userns"] and report["uid"] == 0, "--info does not say so")
+
+
+@test
+def test_pid_namespace(tmp):
+    """The numbers that are seen there are not those of the kernel side: better no trace than an empty one."""
+    need_program("unshare")
+    before = ["unshare", "-pf", "--mount-proc"]
+    if run([*before, "true"]).status != 0:
+        skip("pid namespaces", "unshare -p does not work here")
+    for target in (["true"], ["-p", "1"], ["-a"]):
+        r = run([*before, TRACER, "-o", tmp / "out", *target], cwd=tmp)
+        one_error_line(r, "pid namespace", "host", status=125)
+    report = json_info(*before)
+    check(report["pidns"] and not report["can_trace"] and not json_info()["pidns"], "--info does not say so")
 
 
 @test

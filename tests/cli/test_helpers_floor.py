@@ -33,6 +33,7 @@ HELPERS = {
     113: ("probe_read_kernel", (5, 5)),
     114: ("probe_read_user_str", (5, 5)),
     115: ("probe_read_kernel_str", (5, 5)),
+    123: ("get_current_ancestor_cgroup_id", (5, 14)),
     125: ("ktime_get_boot_ns", (5, 8)),
     126: ("seq_printf", (5, 7)),
     127: ("seq_write", (5, 7)),
@@ -78,6 +79,7 @@ MAP_TYPES = {
 
 # Newer than the floor: what is done without it.
 OPTIONAL_HELPERS = {
+    "task_pt_regs": "calls that have not ended are without their arguments",
     "loop": "a bounded loop, chosen when the kernel's types do not have the helper",
 }
 # Programs that are loaded if they can be; the programs to load in their place.
@@ -254,7 +256,8 @@ def test_fallbacks_load(tmp):
     base = [w + p for o, i in OPTIONAL_PROGRAMS.items() for w, p in (("+", i), ("--", o))]
     least = [w for w in base if w[1:] not in NEW_TRACEPOINTS]
     cast = [w + p for o, i in OPTIONAL_PROGRAMS.items() for w, p in (("+", o), ("--", i))]
-    for knobs in ([], ["-dft_knob_all=1"], ["-dft_knob_verdicts=1", "-dft_knob_all_files=1"]):
+    for knobs in ([], ["-dft_knob_all=1"], ["-dft_knob_all=1", "-dft_knob_select=1", "-dft_knob_uid=0"],
+                  ["-dft_knob_verdicts=1", "-dft_knob_all_files=1"]):
         r = run([FACTS, OBJECT, "load", "-dft_knob_no_loop=1", *knobs, *base])
         equal(r.status, 0, f"without bpf_loop() and bpf_rdonly_cast(), {knobs}: {r.text[-1500:]}")
     r = run([FACTS, OBJECT, "load", *base])

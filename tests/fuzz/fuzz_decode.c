@@ -57,6 +57,12 @@ static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
 	out->cwd = pid & 2 ? strdup("/cwd") : NULL;
 }
 
+static const char *on_cgroup(void *ctx, uint64_t id)
+{
+	(void)ctx;
+	return id & 1 ? "/a \"b\"" : NULL;
+}
+
 /* Depends on the file only: found before its process began to run it, or later, or not at all. */
 static void on_image(void *ctx, const struct dft_rec_image *rec, const char *path,
 		     struct dft_image_found *out)
@@ -161,6 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sink sink = { .lines = 0 };
 	struct dft_engine_ops ops = {
 		.ctx = &sink, .output = on_output, .describe = on_describe, .image = on_image,
+		.cgroup = on_cgroup,
 	};
 	struct dft_engine engine;
 

@@ -33,6 +33,8 @@ enum step {
 	STEP_SETTLE = 13,
 	STEP_ADOPT = 14,
 	STEP_AGGREGATE = 15,
+	STEP_HOME = 16,
+	STEP_CGROUP = 17,
 };
 
 struct chunk {
@@ -48,6 +50,11 @@ struct described {
 struct found {
 	uint64_t ino, armed_ns;
 	uint32_t state, pad;
+};
+
+struct cgroup {
+	uint64_t id;
+	char path[];
 };
 
 /* As the kernel side keeps them. */
@@ -88,6 +95,9 @@ struct replay {
 	size_t nlooked;
 	struct tally tallies[256];
 	size_t ntallies;
+	struct dft_scene home;
+	struct cgroup *cgroups[16];
+	size_t ncgroups;
 };
 
 static void die(const char *what)
@@ -169,6 +179,16 @@ static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
 	}
 }
 
+static const char *on_cgroup(void *ctx, uint64_t id)
+{
+	const struct replay *r = ctx;
+
+	for (size_t i = 0; i < r->ncgroups; i++)
+		if (r->cgroups[i]->id == id)
+			return r->cgroups[i]->path;
+	return NULL;
+}
+
 static void on_image(void *ctx, const struct dft_rec_image *rec, const char *path,
 		     struct dft_image_found *out)
 {
@@ -240,13 +260,14 @@ static void need_engine(struct replay *r)
 {
 	struct dft_engine_ops ops = {
 		.ctx = r, .output = on_output, .exclude = on_exclude, .describe = on_describe,
-		.image = on_image,
+		.cgroup = on_cgroup, .image = on_image,
 	};
 
 	if (r->running)
 		return;
 	if (dft_engine_init(&r->engine, &r->cfg, &ops, r->host, r->offset_ns))
 		die("dft_engine_init failed");
+	r->engine.home = r->home;
 	r->running = true;
 }
 
@@ -323,6 +344,16 @@ static bool set_scene(struct replay *r, uint32_t kind, const void *data, size_t 
 		if (r->ndescribed == 64)
 			die("too many processes described");
 		r->described[r->ndescribed++] = (struct described *)copy(data, size);
+		return true;
+	case STEP_HOME:
+		if (size < sizeof(r->home))
+			die("a short scene");
+		memcpy(&r->home, data, sizeof(r->home));
+		return true;
+	case STEP_CGROUP:
+		if (r->ncgroups == 16 || size < sizeof(struct cgroup))
+			die("too many cgroups");
+		r->cgroups[r->ncgroups++] = (struct cgroup *)copy(data, size);
 		return true;
 	case STEP_FOUND:
 		if (r->nfound == 64 || size < sizeof(struct found))
@@ -465,6 +496,8 @@ static void free_all(struct replay *r)
 		free(r->described[i]);
 	for (size_t i = 0; i < r->nfound; i++)
 		free(r->found[i]);
+	for (size_t i = 0; i < r->ncgroups; i++)
+		free(r->cgroups[i]);
 	for (size_t i = 0; i < r->nlooked; i++)
 		free(r->looked[i].path);
 	for (size_t l = 0; l < 3; l++) {

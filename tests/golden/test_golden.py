@@ -21,6 +21,10 @@ start=5000 unless given. Times are in nanoseconds.
     describe PID [program=S] [cmd=S] [cwd=S]                 what /proc would tell
     proc|fork [pid=] ppid= ts= [cwd=ID] [comm=S] [maker=]    records; maker is ppid unless given
     exec ts= [ppid=] [cwd=ID] [comm=S] cmd=S [full=N]
+         of all three: [mnt_ns= pid_ns= user_ns= ns_pid= uid= euid= cgroup=]; without mnt_ns nothing of it is known
+    comm ts= comm=S                                          of thread tid
+    env [at=N] [full=N] S                                    a part of an environment
+    home mnt_ns= pid_ns= user_ns= | cgroup ID S              the tracer's own; the path of one
     exit ts= status= [threads=N]
     name ID CLASS S [flags=F|F] [ino=] [dev=] [magic=]
     text CALL S [slot=2] [base=ID]
@@ -74,7 +78,7 @@ REPLAY = Path(os.environ.get("DFT_BUILD", ROOT / "build")) / "tests/golden/repla
 
 STEP = {name: i + 1 for i, name in enumerate(
     "host offset config describe record tally look gone retire flush uncounted found settle adopt "
-    "aggregate".split())}
+    "aggregate home cgroup".split())}
 CLASS = {name: i for i, name in enumerate(
     "none file dir block link socket pipe tty chardev anon pseudo excluded only "
     "min_dur".split())}
@@ -198,6 +202,11 @@ def bits(text, table):
 
 def comm(keys):
     return keys.get("comm", b"").ljust(16, b"\0")
+
+
+def scene(n):
+    return struct.pack("=Q6I", n("cgroup"), n("mnt_ns"), n("pid_ns"), n("user_ns"), n("ns_pid"), n("uid"),
+                       n("euid"))
 
 
 def u64(text, names=()):
@@ -328,13 +337,22 @@ class Assembler:
                                               *(0xffffffff if f is None else len(f) for f in fields))
                       + b"".join(f or b"" for f in fields))
         elif what in ("proc", "fork"):
-            self.record(struct.pack("=B3xIIIQQQ16s", RECORD[what], pid, n("ppid"),
-                                    n("maker", n("ppid")), n("ts"), start, n("cwd"), comm(keys)))
+            self.record(struct.pack("=B3xIIIQQQ", RECORD[what], pid, n("ppid"),
+                                    n("maker", n("ppid")), n("ts"), start, n("cwd")) + scene(n) + comm(keys))
         elif what == "exec":
             cmd = keys.get("cmd", b"")
-            self.record(struct.pack("=B3xIIIQQIIQQ16s", RECORD["exec"], pid, n("old_tid", tid),
+            self.record(struct.pack("=B3xIIIQQIIQQ", RECORD["exec"], pid, n("old_tid", tid),
                                     len(cmd), n("ts"), start, n("ppid"), 0, n("cwd"),
-                                    n("full", len(cmd)), comm(keys)) + cmd)
+                                    n("full", len(cmd))) + scene(n) + comm(keys) + cmd)
+        elif what == "comm":
+            self.record(struct.pack("=B3xIIIQQ", RECORD["comm"], pid, tid, 0, n("ts"), start) + comm(keys))
+        elif what == "env":
+            self.record(struct.pack("=B3xIQIIQ", RECORD["env"], pid, start, n("at"), len(words[0]),
+                                    n("full", len(words[0]))) + words[0])
+        elif what == "home":
+            self.step("home", scene(n))
+        elif what == "cgroup":
+            self.step("cgroup", struct.pack("=Q", int(words[0])) + words[1] + b"\0")
         elif what == "exit":
             self.record(struct.pack("=B3xIIIQQII", RECORD["exit"], pid, tid, n("status"), n("ts"), start,
                                     n("threads", 1), 0))
@@ -456,7 +474,7 @@ def rule_hash(text):
 
 
 HASH_KEYS = ("hhash", "fhash", "other_fhash", "newpath_hash", "target_hash", "pathname_hash",
-             "cmd_hash", "exec_hash", "cwd")
+             "cmd_hash", "interp_hash", "exec_hash", "cwd")
 
 
 def entity_fault(rec, entities):

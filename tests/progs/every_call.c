@@ -1244,7 +1244,7 @@ static void exec_working(int how)
 		break;
 	case 1: /* a script: the kernel puts the interpreter's words before */
 		ev("execve", 0, FILE_AS("pathname_hash", P("script")),
-		   STRING("cmd_hash", "/bin/sh;-e;./script;x"));
+		   STRING("cmd_hash", "/bin/sh;-e;./script;x"), FILE_AS("interp_hash", "/bin/sh"));
 		say_word("exec", NULL);
 		CALL(SYS_execve, L("./script"), L(script_argv), L(envp));
 		break;

@@ -112,6 +112,9 @@ static void test_preflight(void **state)
 	f = good, f.userns = true;
 	check_preflight("user namespace", &f, -EPERM, "user namespace", "host");
 
+	f = good, f.pidns = true;
+	check_preflight("pid namespace", &f, -EPERM, "pid namespace", "host");
+
 	f = good, f.btf = false;
 	check_preflight("no btf", &f, -ENOENT, "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF");
 	strcpy(f.release, "4.18.0-553.el8.x86_64");

@@ -99,6 +99,12 @@ const char *dft_name_flaw(const struct dft_name *name)
 	return NULL;
 }
 
+/* Strings are read at the end of most calls: of one that has none they are not there. */
+static const char *missing_text(const struct dft_rec_call *rec, uint16_t lost)
+{
+	return rec->ret == DFT_RESULT_UNFINISHED && !(rec->flags & lost) ? "unfinished" : "lost";
+}
+
 static void resolve_first(struct call *call)
 {
 	const struct dft_rec_call *rec = call->rec;
@@ -113,7 +119,8 @@ static void resolve_first(struct call *call)
 		} else if (!names->file && (rec->name || rec->flags & DFT_CALL_NAMELESS)) {
 			names->unresolved = "lost";
 		} else if (!rec->name && call->sys->desc.ret == DFT_RET_FILE && rec->ret < 0) {
-			names->unresolved = "handle"; /* open_by_handle_at has no name to show */
+			/* open_by_handle_at has no name to show */
+			names->unresolved = rec->ret == DFT_RESULT_UNFINISHED ? "unfinished" : "handle";
 		}
 		if (names->file && names->file->flags & DFT_NAME_UNREACHABLE)
 			names->unreachable = true;
@@ -122,7 +129,7 @@ static void resolve_first(struct call *call)
 	if (rec->flags & DFT_CALL_FAULT1) {
 		names->unresolved = "fault";
 	} else if (!call->text1) {
-		names->unresolved = "lost";
+		names->unresolved = missing_text(rec, DFT_CALL_LOST1);
 	} else {
 		if (call->sys->desc.special == DFT_SPECIAL_EXEC && by_dirfd && rec->ret == 0)
 			strip_dev_fd(call->text1);
@@ -145,12 +152,13 @@ static void resolve_second(struct call *call)
 	const struct dft_rec_call *rec = call->rec;
 	struct dft_call_names *names = call->names;
 
-	if (!call->sys->desc.path2 || rec->flags & DFT_CALL_VIA)
+	/* Of an exec there is one when it runs a script: the interpreter, relative to the working directory. */
+	if (!(call->sys->desc.path2 || rec->flags & DFT_CALL_TEXT2) || rec->flags & DFT_CALL_VIA)
 		return;
 	if (rec->flags & DFT_CALL_FAULT2) {
 		names->unresolved2 = "fault";
 	} else if (!call->text2) {
-		names->unresolved2 = "lost";
+		names->unresolved2 = missing_text(rec, DFT_CALL_LOST2);
 	} else if (call->sys->desc.raw2 && call->text2->len >= DFT_PATH_MAX) {
 		names->unresolved2 = "too long";
 	} else if (call->sys->desc.raw2) {

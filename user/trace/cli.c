@@ -27,12 +27,16 @@
 #define MAX_PID		(4u << 20) /* PID_MAX_LIMIT of 64-bit kernels */
 #define DEFAULT_MEMORY	(256ull << 20)
 #define MIN_MEMORY	(16ull << 20)
+#define MAX_COMM	15
 #define MAX_LEVEL	12
 #define DEFAULT_FLUSH	1000000000ull
 #define MIN_FLUSH	10000000ull /* two turns of the tracer */
 
 enum {
 	OPT_NO_FOLLOW = 256,
+	OPT_CGROUP,
+	OPT_UID,
+	OPT_COMM,
 	OPT_INCLUDE,
 	OPT_EXCLUDE,
 	OPT_ONLY,
@@ -67,6 +71,10 @@ static const struct cli_option cli_options[] = {
 	{ 0, "What to trace", NULL, NULL },
 	{ 'p', "pid", "PID[,PID]", "attach to running processes, all their threads (repeatable)" },
 	{ 'a', "all", NULL, "every process of the system" },
+	{ OPT_CGROUP, "cgroup", "PATH", "every process in this cgroup (v2) or below it" },
+	{ OPT_UID, "uid", "USER", "every process of this user, by name or number" },
+	{ OPT_COMM, "comm", "NAME", "every process of this name; with --cgroup and --uid:\n"
+				    "those of which all is true" },
 	{ OPT_NO_FOLLOW, "no-follow", NULL, "not the processes that traced ones start" },
 	{ 'u', "user", "USER", "run CMD as USER; root keeps root (default under sudo:\n"
 			       "the user who called sudo)" },
@@ -383,6 +391,13 @@ static int set_string(char **to, const char *option, const char *text)
 	return 0;
 }
 
+static int set_comm(struct dft_config *cfg, const char *text)
+{
+	if (strlen(text) > MAX_COMM)
+		return usage_error("--comm", text, "names of processes have at most 15 bytes (see ps -eo comm)");
+	return set_string(&cfg->comm, "--comm", text);
+}
+
 static int set_time(uint64_t *ns, const char *option, const char *text)
 {
 	switch (dft_cli_parse_duration(text, ns)) {
@@ -459,6 +474,12 @@ static int apply_option(struct dft_config *cfg, int id, const char *value)
 	case 'a':
 		cfg->all = true;
 		return 0;
+	case OPT_CGROUP:
+		return set_string(&cfg->cgroup, "--cgroup", value);
+	case OPT_UID:
+		return set_string(&cfg->uid, "--uid", value);
+	case OPT_COMM:
+		return set_comm(cfg, value);
 	case OPT_NO_FOLLOW:
 		cfg->follow = false;
 		return 0;
@@ -613,15 +634,32 @@ static int default_out_dir(struct dft_config *cfg)
 	return set_string(&cfg->out_dir, "-o", name);
 }
 
-static int check_target(const struct dft_config *cfg)
+/* Processes of the system by what they are: nothing else says whom to trace, then. */
+static int check_selection(struct dft_config *cfg)
 {
+	const char *what = cfg->cgroup ? "--cgroup" : cfg->uid ? "--uid" : cfg->comm ? "--comm" : NULL;
+
+	if (what && cfg->npids)
+		return usage_error(what, NULL, "does not go with -p, which names the processes");
+	if (what && cfg->argv)
+		return usage_error(what, NULL, "does not go with a command, which is traced whatever it is");
+	if (!cfg->follow && (what || cfg->all))
+		return usage_error("--no-follow", NULL,
+				   what ? "has no meaning with conditions that children meet as well" :
+					  "has no meaning with -a, which traces every process");
+	if (what)
+		cfg->all = true;
+	return 0;
+}
+
+static int check_target(struct dft_config *cfg)
+{
+	if (check_selection(cfg))
+		return -1;
 	if (!cfg->argv && !cfg->npids && !cfg->all)
 		return usage_error("nothing to trace", NULL, "give a command, -p PID or -a");
 	if (cfg->all && cfg->npids)
 		return usage_error("-p", NULL,
-				   "has no meaning with -a, which traces every process");
-	if (cfg->all && !cfg->follow)
-		return usage_error("--no-follow", NULL,
 				   "has no meaning with -a, which traces every process");
 	if (cfg->aggregate_ns && cfg->max_size)
 		return usage_error("--max-size", NULL,
@@ -701,6 +739,9 @@ void dft_cli_free(struct dft_config *cfg)
 	free(cfg->pids);
 	free(cfg->out_dir);
 	free(cfg->user);
+	free(cfg->cgroup);
+	free(cfg->uid);
+	free(cfg->comm);
 	memset(cfg, 0, sizeof(*cfg));
 }
 
@@ -730,6 +771,7 @@ void dft_cli_help(void)
 	puts("usage: dftrace-bpf [OPTIONS] [--] CMD [ARGS]\n"
 	     "       dftrace-bpf [OPTIONS] -p PID[,PID] [[--] CMD [ARGS]]\n"
 	     "       dftrace-bpf [OPTIONS] -a [[--] CMD [ARGS]]\n"
+	     "       dftrace-bpf [OPTIONS] [--cgroup PATH] [--uid USER] [--comm NAME]\n"
 	     "\n"
 	     "Traces the file I/O of unmodified programs into DFTracer's format,\n"
 	     "one DIR/*.pfw.gz a process.");

@@ -40,6 +40,7 @@ struct dft_config {
 	pid_t *pids;          /* -p, without duplicates */
 	size_t npids;
 	bool all;             /* -a */
+	char *cgroup, *uid, *comm; /* --cgroup, --uid, --comm as given, or NULL; with any of them `all` is set */
 	bool follow;          /* false with --no-follow */
 
 	char *out_dir;        /* -o; never NULL after parsing */

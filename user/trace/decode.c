@@ -129,6 +129,9 @@ static int describe(struct dft_engine *engine, struct dft_proc *proc)
 		err = dft_proc_set(&proc->cwd, &proc->cwd_len, d.cwd, strlen(d.cwd));
 	if (!err && d.program)
 		err = dft_proc_set(&proc->program, NULL, d.program, strlen(d.program));
+	if (d.env)
+		dft_jobenv_scan(d.env, d.env_len, &proc->job);
+	free(d.env);
 	free(d.cmd);
 	free(d.cwd);
 	free(d.program);
@@ -150,6 +153,27 @@ static struct dft_proc *proc_of(struct dft_engine *engine, uint32_t pid, uint64_
 	return proc;
 }
 
+/* The name it was given, unless that is the beginning of the program's, as it is after an exec. */
+static void tell_name(struct dft_engine *engine, struct dft_proc *proc, const struct dft_rec_proc *rec)
+{
+	size_t len = strnlen(rec->comm, sizeof(rec->comm));
+
+	if (len && !(proc->program && !strncmp(proc->program, rec->comm, DFT_COMM_LEN - 1)))
+		dft_format_comm(engine, proc, proc->pid, rec->comm, rec->ts_ns);
+}
+
+/* A new process still runs the image of the one that made it. */
+static int inherit(struct dft_proc *proc, const struct dft_proc *maker)
+{
+	int err = dft_proc_set(&proc->cmd, &proc->cmd_len, maker->cmd, maker->cmd_len);
+
+	proc->cmd_full = maker->cmd_full;
+	proc->job = maker->job;
+	if (!err && maker->program)
+		err = dft_proc_set(&proc->program, NULL, maker->program, strlen(maker->program));
+	return err;
+}
+
 static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 {
 	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
@@ -164,6 +188,7 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 		if (proc->opened)
 			return 0;
 		proc->ppid = rec->ppid;
+		proc->scene = rec->scene;
 		return set_cwd(engine, proc, rec->cwd);
 	}
 	if (proc)
@@ -172,23 +197,19 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 	if (!proc)
 		return -ENOMEM;
 	proc->ppid = rec->ppid;
+	proc->scene = rec->scene;
 	proc->seen_ns = rec->ts_ns;
 	err = set_cwd(engine, proc, rec->cwd);
 	if (!err)
 		err = dft_engine_set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
-	if (!err && rec->type == DFT_REC_FORK && maker) {
-		/* A new process still runs the image of the one that made it. */
-		err = dft_proc_set(&proc->cmd, &proc->cmd_len, maker->cmd, maker->cmd_len);
-		proc->cmd_full = maker->cmd_full;
-		if (!err && maker->program)
-			err = dft_proc_set(&proc->program, NULL, maker->program,
-					   strlen(maker->program));
-	} else if (!err) {
+	if (!err && rec->type == DFT_REC_FORK && maker)
+		err = inherit(proc, maker);
+	else if (!err)
 		err = describe(engine, proc);
-	}
 	if (err)
 		return err;
 	dft_format_opening(engine, proc, rec->ts_ns);
+	tell_name(engine, proc, rec);
 	return dft_engine_grown(engine, proc);
 }
 
@@ -205,6 +226,7 @@ static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
 	}
 	if (!proc->opened) {
 		proc->ppid = rec->ppid;
+		proc->scene = rec->scene;
 		proc->seen_ns = rec->ts_ns;
 	}
 	if (!proc->start_ns)
@@ -219,10 +241,71 @@ static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
 		err = dft_engine_set_program(proc, rec->comm, strnlen(rec->comm, sizeof(rec->comm)));
 	if (err)
 		return err;
-	if (proc->opened)
+	dft_buf_free(&proc->env);
+	if (proc->opened) {
 		dft_format_image(engine, proc);
-	else
+		dft_format_moved(engine, proc, &rec->scene, rec->ts_ns);
+	} else {
 		dft_format_opening(engine, proc, rec->ts_ns);
+	}
+	return dft_engine_grown(engine, proc);
+}
+
+/* The process of a record about one that has been told of before; NULL: that was lost, or it has ended. */
+static struct dft_proc *known_proc(const struct dft_engine *engine, uint32_t pid, uint64_t start_ns)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, pid);
+
+	return proc && proc->opened && (!proc->start_ns || proc->start_ns == start_ns) ? proc : NULL;
+}
+
+static int on_comm(struct dft_engine *engine, const struct dft_rec_comm *rec)
+{
+	struct dft_proc *proc = dft_procs_get(&engine->procs, rec->pid);
+	int err;
+
+	if (proc && proc->start_ns && proc->start_ns != rec->start_ns)
+		return 0; /* of one that has ended */
+	proc = proc_of(engine, rec->pid, rec->ts_ns);
+	err = proc ? dft_engine_open(engine, proc, rec->ts_ns) : -ENOMEM;
+	if (err)
+		return err;
+	dft_format_comm(engine, proc, rec->tid, rec->comm, rec->ts_ns);
+	return dft_engine_grown(engine, proc);
+}
+
+/* The whole environment, or as much of it as was sent. */
+static void take_env(struct dft_engine *engine, struct dft_proc *proc, const char *env, size_t len,
+		     uint64_t full_len)
+{
+	struct dft_job old = proc->job;
+
+	dft_jobenv_scan(env, len, &proc->job);
+	dft_format_job(engine, proc, &old);
+	if (full_len > len)
+		dft_format_job_cut(engine, proc, full_len);
+}
+
+/* A part that is missing was counted by who could not send it: then the job remains unknown. */
+static int on_env(struct dft_engine *engine, const struct dft_rec_env *rec)
+{
+	struct dft_proc *proc = known_proc(engine, rec->pid, rec->start_ns);
+	uint64_t sent = rec->full_len < DFT_ENV_MAX ? rec->full_len : DFT_ENV_MAX;
+	bool last = (uint64_t)rec->offset + rec->len >= sent;
+
+	if (!proc || rec->offset != proc->env.len)
+		return 0;
+	if (!rec->offset && last) { /* as a rule */
+		take_env(engine, proc, rec->text, rec->len, rec->full_len);
+		return dft_engine_grown(engine, proc);
+	}
+	dft_buf_append(&proc->env, rec->text, rec->len);
+	if (proc->env.failed)
+		return -ENOMEM;
+	if (!last)
+		return 0;
+	take_env(engine, proc, proc->env.data, proc->env.len, rec->full_len);
+	dft_buf_free(&proc->env);
 	return dft_engine_grown(engine, proc);
 }
 
@@ -447,6 +530,11 @@ static bool record_is_sound(const void *data, size_t size)
 				       ((const struct dft_rec_exec *)data)->cmd_len;
 	case DFT_REC_EXIT:
 		return size == sizeof(struct dft_rec_exit);
+	case DFT_REC_COMM:
+		return size == sizeof(struct dft_rec_comm);
+	case DFT_REC_ENV:
+		return size >= sizeof(struct dft_rec_env) && size <= sizeof(struct dft_rec_env) + DFT_ENV_CHUNK &&
+		       size == sizeof(struct dft_rec_env) + ((const struct dft_rec_env *)data)->len;
 	case DFT_REC_IMAGE:
 		return size == sizeof(struct dft_rec_image);
 	case DFT_REC_BATCH:
@@ -483,6 +571,10 @@ int dft_engine_record(struct dft_engine *engine, const void *data, size_t size)
 		return on_proc(engine, data);
 	case DFT_REC_EXEC:
 		return on_exec(engine, data);
+	case DFT_REC_COMM:
+		return on_comm(engine, data);
+	case DFT_REC_ENV:
+		return on_env(engine, data);
 	default:
 		return on_process_exit(engine, data);
 	}

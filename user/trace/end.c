@@ -30,6 +30,7 @@ const char *dft_tally_op(const struct dft_tally_key *key)
 		[DFT_REC_ENTITY_TYPE] = "record_entity_type",
 		[DFT_REC_RELATION] = "record_relation", [DFT_REC_IMAGE] = "record_image",
 		[DFT_REC_REQUEST] = "record_request",
+		[DFT_REC_COMM] = "record_comm", [DFT_REC_ENV] = "record_env",
 	};
 	const struct dft_sys *sys = dft_sys_find(key->nr & DFT_TALLY_NR);
 
@@ -297,6 +298,12 @@ static void write_number(struct dft_json *json, const char *key, uint64_t value)
 		dft_json_u64(json, key, value);
 }
 
+static void write_text(struct dft_json *json, const char *key, const char *text)
+{
+	if (text)
+		dft_json_cstr(json, key, text);
+}
+
 /* The keys of the format that mean something here, in its order, then our own. */
 static void write_cfg(struct dft_json *json, const struct dft_engine *engine)
 {
@@ -317,6 +324,9 @@ static void write_cfg(struct dft_json *json, const struct dft_engine *engine)
 	dft_json_u64(json, "aggregation_enable", cfg->aggregate_ns != 0);
 	dft_json_u64(json, "all", cfg->all);
 	dft_json_u64(json, "follow", cfg->follow);
+	write_text(json, "cgroup", cfg->cgroup);
+	write_text(json, "uid", cfg->uid);
+	write_text(json, "comm", cfg->comm);
 	dft_json_u64(json, "precise", cfg->precise);
 	dft_json_u64(json, "mmap", engine->mmap);
 	dft_json_u64(json, "ring", cfg->ring_sz);

@@ -18,6 +18,8 @@ struct dft_described {
 	char *cmd;      /* with NUL behind each argument */
 	size_t cmd_len;
 	char *cwd;
+	char *env;      /* with NUL behind each string */
+	size_t env_len;
 };
 
 /* What was found out about a file that a process runs (DFT_REC_IMAGE). */
@@ -42,6 +44,8 @@ struct dft_engine_ops {
 	void (*exclude)(void *ctx, uint64_t name_id);
 	/* Fills `out` from /proc; its strings are freed by the caller. */
 	void (*describe)(void *ctx, uint32_t pid, struct dft_described *out);
+	/* The path of a cgroup; NULL when it has gone. Valid until the next is asked for. */
+	const char *(*cgroup)(void *ctx, uint64_t id);
 	/*
 	 * A process has begun to run a file that may have probes; `path` is as the process sees it, or
 	 * NULL. Looks, listens from now on, and says what it found.
@@ -55,6 +59,7 @@ struct dft_engine {
 	struct dft_engine_ops ops;
 	char *host;
 	uint64_t hhash;
+	struct dft_scene home;   /* namespaces of the tracer: of processes in others they are shown */
 	int64_t clock_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	struct dft_names names;
 	struct dft_procs procs;
@@ -186,6 +191,21 @@ uint64_t dft_format_text(struct dft_engine *engine, struct dft_proc *proc, const
 			 const char *text, size_t len);
 /* FH of a name. */
 void dft_format_name(struct dft_engine *engine, struct dft_proc *proc, const struct dft_name *name);
+
+/* ---- scene.c --------------------------------------------------------------------------------- */
+
+/* Into `start`: as whom and where the process runs. */
+void dft_format_scene(struct dft_json *json, struct dft_engine *engine, const struct dft_proc *proc);
+/* What has changed of it since it was last told. */
+void dft_format_moved(struct dft_engine *engine, struct dft_proc *proc, const struct dft_scene *now,
+		      uint64_t ts_ns);
+/* The name of a thread. */
+void dft_format_comm(struct dft_engine *engine, struct dft_proc *proc, uint32_t tid, const char *comm,
+		     uint64_t ts_ns);
+/* The process's job, as far as it is another than `old`, which may be NULL. */
+void dft_format_job(struct dft_engine *engine, struct dft_proc *proc, const struct dft_job *old);
+/* Not all of its environment of `full_len` bytes was looked at. */
+void dft_format_job_cut(struct dft_engine *engine, struct dft_proc *proc, uint64_t full_len);
 
 /* ---- end.c ----------------------------------------------------------------------------------- */
 

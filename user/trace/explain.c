@@ -133,6 +133,13 @@ int dft_explain_preflight(const struct dft_facts *facts, char *text, size_t size
 
 	if (explain_caps(facts, what, text, size))
 		return -EPERM;
+	if (facts->pidns) {
+		snprintf(text, size,
+			 "%s: this is a pid namespace of its own, and the kernel knows processes by other numbers "
+			 "than are seen here (run it on the host, or in a container that has the host's pids)",
+			 what);
+		return -EPERM;
+	}
 	if (!facts->btf) {
 		explain_btf(facts, what, text, size);
 		return -ENOENT;

@@ -19,6 +19,7 @@ enum dft_lockdown {
 struct dft_facts {
 	bool root;   /* effective uid 0 */
 	bool userns; /* in a user namespace other than the first */
+	bool pidns;  /* the same of the pid namespace */
 	uint64_t caps; /* effective, bit by number */
 	bool btf;    /* /sys/kernel/btf/vmlinux is readable */
 	enum dft_lockdown lockdown;

@@ -157,6 +157,7 @@ static void write_start(struct dft_engine *engine, struct dft_proc *proc, uint64
 	dft_json_u64(&json, "ppid", proc->ppid);
 	if (proc->cmd_full)
 		dft_json_u64(&json, "cmd_len", proc->cmd_full);
+	dft_format_scene(&json, engine, proc);
 	dft_event_end(&json);
 }
 
@@ -181,6 +182,7 @@ void dft_format_opening(struct dft_engine *engine, struct dft_proc *proc, uint64
 		dft_format_aggregated(engine, proc);
 	dft_format_image(engine, proc);
 	write_start(engine, proc, ts_ns);
+	dft_format_job(engine, proc, NULL);
 	proc->opened = true;
 	engine->processes++;
 }
@@ -342,6 +344,10 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 	const struct dft_call_names *names = v->names;
 	uint16_t flags = v->rec->flags;
 
+	if (v->rec->ret == DFT_RESULT_UNFINISHED)
+		dft_json_u64(json, "unfinished", 1);
+	if (v->rec->ret == DFT_RESULT_UNSEEN)
+		dft_json_u64(json, "unseen", 1);
 	if (names->lexical)
 		dft_json_u64(json, "lexical", 1);
 	if (flags & DFT_CALL_DELETED && names->file)
@@ -358,10 +364,6 @@ static void write_remarks(struct dft_json *json, const struct vals *v, const cha
 		dft_json_str(json, "path", names->raw1, names->raw1_len);
 	if (names->unresolved2)
 		dft_json_cstr(json, "unresolved2", names->unresolved2);
-	if (v->rec->ret == DFT_RESULT_UNFINISHED)
-		dft_json_u64(json, "unfinished", 1);
-	if (v->rec->ret == DFT_RESULT_UNSEEN)
-		dft_json_u64(json, "unseen", 1);
 	if (via)
 		dft_json_cstr(json, "via", via);
 }

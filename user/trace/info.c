@@ -73,7 +73,8 @@ static int print_text(const struct dft_info *info)
 	printf("%-20s %s\n", "dftrace-bpf", DFT_VERSION);
 	printf("%-20s %s\n", "libbpf", info->libbpf);
 	printf("%-20s %s\n", "kernel", facts->release);
-	printf("%-20s %u%s\n", "uid", geteuid(), facts->userns ? " (in a user namespace)" : "");
+	printf("%-20s %u%s\n", "uid", geteuid(), facts->userns ? " (in a user namespace)" :
+							facts->pidns  ? " (in a pid namespace)" : "");
 	printf("%-20s %s\n", "type information",
 	       facts->btf ? "yes" : "no readable /sys/kernel/btf/vmlinux");
 	printf("%-20s %s\n", "lockdown", dft_lockdown_name(facts->lockdown));
@@ -91,7 +92,9 @@ static int print_text(const struct dft_info *info)
 		       is_required(f) ? " (required)" : "");
 	}
 	missing = missing_feature(info);
-	if (missing)
+	if (facts->pidns)
+		puts("\ntracing is NOT possible: this is a pid namespace of its own (run it on the host)");
+	else if (missing)
 		printf("\ntracing is NOT possible: %s: %s\n", missing->name, missing->why);
 	else
 		puts("\ntracing is possible");
@@ -129,10 +132,11 @@ static int print_json(const struct dft_info *info)
 	dft_json_object(&json, NULL);
 	dft_json_cstr(&json, "version", DFT_VERSION);
 	dft_json_cstr(&json, "kernel", facts->release);
-	dft_json_bool(&json, "can_trace", !missing_feature(info));
+	dft_json_bool(&json, "can_trace", !missing_feature(info) && !facts->pidns);
 	dft_json_cstr(&json, "libbpf", info->libbpf);
 	dft_json_u64(&json, "uid", geteuid());
 	dft_json_bool(&json, "userns", facts->userns);
+	dft_json_bool(&json, "pidns", facts->pidns);
 	dft_json_object(&json, "caps");
 	for (size_t i = 0; i < ARRAY_SIZE(caps); i++)
 		dft_json_bool(&json, caps[i].name, has_cap(facts, caps[i].number));

@@ -20,18 +20,24 @@ void dft_line_end(struct dft_json *json)
 	dft_buf_putc(json->buf, '\n');
 }
 
-void dft_metadata_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
-			const char *name, unsigned int type)
+void dft_metadata_of(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
+		     uint32_t tid, const char *name, unsigned int type)
 {
 	dft_line_begin(json, proc);
 	dft_json_cstr(json, "name", name);
 	dft_json_cstr(json, "cat", "dftracer");
 	dft_json_u64(json, "type", type);
 	dft_json_u64(json, "pid", proc->pid);
-	dft_json_u64(json, "tid", proc->pid);
+	dft_json_u64(json, "tid", tid);
 	dft_json_u64(json, "ph", DFT_PH_METADATA);
 	dft_json_object(json, "args");
 	dft_json_hash(json, "hhash", engine->hhash);
+}
+
+void dft_metadata_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
+			const char *name, unsigned int type)
+{
+	dft_metadata_of(json, engine, proc, proc->pid, name, type);
 }
 
 void dft_metadata_end(struct dft_json *json)

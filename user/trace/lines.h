@@ -20,7 +20,9 @@ uint64_t dft_line_us(const struct dft_engine *engine, uint64_t mono_ns);
 void dft_line_begin(struct dft_json *json, struct dft_proc *proc);
 void dft_line_end(struct dft_json *json);
 
-/* Everything of a metadata record up to and with hhash; its end. */
+/* Everything of a metadata record up to and with hhash, of the process or a thread; its end. */
+void dft_metadata_of(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
+		     uint32_t tid, const char *name, unsigned int type);
 void dft_metadata_begin(struct dft_json *json, struct dft_engine *engine, struct dft_proc *proc,
 			const char *name, unsigned int type);
 void dft_metadata_end(struct dft_json *json);

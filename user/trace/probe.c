@@ -44,6 +44,7 @@
 
 /* Inode of the first user namespace, PROC_USER_INIT_INO: the same in every kernel. */
 #define FIRST_USERNS_INO 0xEFFFFFFDu
+#define FIRST_PIDNS_INO	 0xEFFFFFFCu /* PROC_PID_INIT_INO, likewise */
 
 /* Kernel 6.6; the headers we build with may be older. */
 
@@ -96,6 +97,7 @@ static void gather_facts(struct dft_facts *facts)
 	memset(facts, 0, sizeof(*facts));
 	facts->root = geteuid() == 0;
 	facts->userns = stat("/proc/self/ns/user", &st) == 0 && st.st_ino != FIRST_USERNS_INO;
+	facts->pidns = stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PIDNS_INO;
 	facts->caps = effective_caps();
 	facts->btf = access(PATH_BTF, R_OK) == 0;
 	if (read_small_file(PATH_LOCKDOWN, text, sizeof(text)))

@@ -222,6 +222,7 @@ void dft_proc_free(struct dft_proc *proc)
 	free(proc->excluded);
 	free(proc->tallies.v);
 	dft_map_free(&proc->tallies.at);
+	dft_buf_free(&proc->env);
 	dft_buf_free(&proc->lines);
 	dft_map_free(&proc->seen);
 	dft_annots_free(&proc->annots);

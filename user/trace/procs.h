@@ -7,6 +7,7 @@
 
 #include "bpf/abi.h"
 #include "buf.h"
+#include "jobenv.h"
 #include "map.h"
 #include "streams.h"
 
@@ -60,6 +61,9 @@ struct dft_proc {
 	uint64_t cmd_full;    /* full length when cmd was cut, else 0 */
 	char *cwd;            /* or NULL when unknown */
 	size_t cwd_len;
+	struct dft_scene scene; /* as it was last told */
+	struct dft_job job;   /* of the image that runs */
+	struct dft_buf env;   /* parts of the environment that have come */
 	bool opened;          /* opening records are written */
 	bool ended;           /* an EXIT record came, or the sweep found it gone */
 	bool unsettled;       /* threads of it may still be about to hand in their last calls */

@@ -436,6 +436,8 @@ void dft_pump_finish(struct dft_pump *pump)
 	pump->over = true;
 	dft_pump_catch_up(pump);
 	dft_pump_fail(pump, dft_tracer_flush(pump->tracer));
+	/* Behind what their threads have gathered before. */
+	dft_pump_fail(pump, dft_tracer_unfinished(pump->tracer));
 	dft_tracer_detach(pump->tracer);
 	dft_pump_catch_up(pump);
 	if (dft_tracer_requested(pump->tracer)) {

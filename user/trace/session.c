@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroups.h"
 #include "child.h"
 #include "clock.h"
 #include "engine.h"
@@ -24,6 +25,7 @@
 #include "probe.h"
 #include "pump.h"
 #include "retire.h"
+#include "select.h"
 #include "sink.h"
 #include "target.h"
 #include "tracer.h"
@@ -39,6 +41,8 @@ enum { SOURCE_TICK = 1, SOURCE_SIGNAL, SOURCE_CHILD, SOURCE_DURATION, SOURCE_RIN
 struct session {
 	const struct dft_config *cfg;
 	struct dft_identity id;
+	struct dft_cgroups cgroups;
+	struct dft_select select;
 	struct dft_child *child;
 	struct dft_tracer *tracer;
 	struct dft_listen listen;
@@ -133,6 +137,13 @@ static void on_describe(void *ctx, uint32_t pid, struct dft_described *out)
 	dft_target_describe(pid, out);
 }
 
+static const char *on_cgroup(void *ctx, uint64_t id)
+{
+	struct session *s = ctx;
+
+	return dft_cgroups_path(&s->cgroups, id);
+}
+
 static void on_image(void *ctx, const struct dft_rec_image *rec, const char *path,
 		     struct dft_image_found *out)
 {
@@ -220,14 +231,17 @@ static int setup_engine(struct session *s)
 		.output = on_output,
 		.exclude = on_exclude,
 		.describe = on_describe,
+		.cgroup = on_cgroup,
 		.image = on_image,
 	};
 	char host[HOST_NAME_MAX + 1];
+	int err;
 
 	if (gethostname(host, sizeof(host)))
 		return -errno;
 	host[sizeof(host) - 1] = '\0';
-	return dft_engine_init(&s->engine, s->cfg, &ops, host, dft_clock_offset_ns());
+	err = dft_engine_init(&s->engine, s->cfg, &ops, host, dft_clock_offset_ns());
+	return err ? err : dft_target_home(&s->engine.home);
 }
 
 /* Annotations of files known by now, before tracing is live. 0, or -errno after one line. */
@@ -314,6 +328,16 @@ static int say_ready(struct session *s)
 	return err;
 }
 
+/* Names of cgroups, which there may be none of, and who is asked for by --cgroup and the like. */
+static int find_processes(struct session *s)
+{
+	int err = dft_cgroups_open(&s->cgroups);
+
+	if (err)
+		dft_verbose("cgroups have no names: %s", strerror(-err));
+	return dft_select_resolve(&s->select, s->cfg, &s->cgroups);
+}
+
 /* Everything up to live tracing. 0, or -errno after one line. */
 static int start(struct session *s)
 {
@@ -323,6 +347,8 @@ static int start(struct session *s)
 		err = dft_target_check(s->cfg->pids[i]);
 	if (!err)
 		err = dft_identity_resolve(&s->id, s->cfg);
+	if (!err)
+		err = find_processes(s);
 	if (err)
 		return err;
 	if (s->cfg->argv) {
@@ -345,7 +371,7 @@ static int start(struct session *s)
 	/* This thread alone, which needs a small part of a processor, but that in time. */
 	if (setpriority(PRIO_PROCESS, 0, PUMP_NICE))
 		dft_verbose("priority: %s", strerror(errno));
-	s->tracer = dft_tracer_new(s->cfg, on_record, s);
+	s->tracer = dft_tracer_new(s->cfg, &s->select, on_record, s);
 	if (!s->tracer)
 		return -EIO;
 	dft_pump_init(&s->pump, s->cfg, s->tracer, &s->engine, s->sink);
@@ -650,6 +676,7 @@ static void cleanup(struct session *s)
 	dft_retire_stop(&s->retire);
 	dft_tracer_free(s->tracer);
 	dft_engine_free(&s->engine);
+	dft_cgroups_close(&s->cgroups);
 	dft_sink_free(s->sink);
 	dft_child_free(s->child);
 	dft_identity_free(&s->id);
@@ -666,7 +693,7 @@ static void cleanup(struct session *s)
 int dft_session_run(const struct dft_config *cfg)
 {
 	struct session s = { .cfg = cfg, .epoll_fd = -1, .tick_fd = -1, .signal_fd = -1,
-			     .duration_fd = -1 };
+			     .duration_fd = -1, .cgroups.fd = -1 };
 	int status = DFT_EXIT_TRACER;
 	bool output_failed;
 

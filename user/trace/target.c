@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -88,18 +89,84 @@ int dft_target_check(pid_t pid)
 	return err;
 }
 
+/* A file of the process, or NULL when it cannot be had or is empty. */
+static char *read_whole(uint32_t pid, const char *name, size_t *len)
+{
+	struct dft_buf text = DFT_BUF_INIT;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	if (!read_file(path, &text) && text.len) {
+		*len = text.len;
+		return text.data;
+	}
+	dft_buf_free(&text);
+	return NULL;
+}
+
+/* The line of cgroup2 in /proc/PID/cgroup. */
+static void take_cgroup(const char *text, struct dft_identified *out)
+{
+	const char *at = strncmp(text, "0::", 3) ? strstr(text, "\n0::") : text;
+	size_t len;
+
+	if (!at)
+		return;
+	at += *at == '\n' ? 4 : 3;
+	len = strcspn(at, "\n");
+	if (len < sizeof(out->cgroup))
+		memcpy(out->cgroup, at, len);
+}
+
+int dft_target_identify(uint32_t pid, struct dft_identified *out)
+{
+	struct dft_buf status = DFT_BUF_INIT, cgroup = DFT_BUF_INIT, comm = DFT_BUF_INIT;
+	char path[64];
+	int err = read_status(pid, &status);
+
+	memset(out, 0, sizeof(*out));
+	if (!err) {
+		snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+		err = read_file(path, &comm);
+	}
+	if (!err) {
+		snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
+		err = read_file(path, &cgroup);
+		dft_buf_putc(&cgroup, '\0');
+	}
+	if (!err && cgroup.failed)
+		err = -ENOMEM;
+	if (!err) {
+		out->uid = (uint32_t)status_field(status.data, "\nUid:");
+		/* A newline behind it; there may be others in it. */
+		if (comm.len && comm.len <= sizeof(out->comm))
+			memcpy(out->comm, comm.data, comm.len - 1);
+		take_cgroup(cgroup.data, out);
+	}
+	dft_buf_free(&status);
+	dft_buf_free(&comm);
+	dft_buf_free(&cgroup);
+	return err;
+}
+
+int dft_target_home(struct dft_scene *out)
+{
+	struct stat mnt, pid, user;
+
+	if (stat("/proc/self/ns/mnt", &mnt) || stat("/proc/self/ns/pid", &pid) ||
+	    stat("/proc/self/ns/user", &user))
+		return -errno;
+	*out = (struct dft_scene){ .mnt_ns = (uint32_t)mnt.st_ino, .pid_ns = (uint32_t)pid.st_ino,
+				   .user_ns = (uint32_t)user.st_ino };
+	return 0;
+}
+
 void dft_target_describe(uint32_t pid, struct dft_described *out)
 {
-	struct dft_buf cmd = DFT_BUF_INIT;
 	char path[64], *exe, *slash;
 
-	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
-	if (!read_file(path, &cmd) && cmd.len) {
-		out->cmd = cmd.data;
-		out->cmd_len = cmd.len;
-	} else {
-		dft_buf_free(&cmd);
-	}
+	out->cmd = read_whole(pid, "cmdline", &out->cmd_len);
+	out->env = read_whole(pid, "environ", &out->env_len);
 	snprintf(path, sizeof(path), "/proc/%u/cwd", pid);
 	out->cwd = read_link(path);
 	snprintf(path, sizeof(path), "/proc/%u/exe", pid);

@@ -73,9 +73,18 @@ static uint8_t forms_to_drop(const struct dft_strv *only, unsigned int nr)
 	return drop;
 }
 
+static void set_selection(struct dftrace_bpf__rodata *knobs, const struct dft_select *select)
+{
+	knobs->dft_knob_cgroup = select->cgroup;
+	knobs->dft_knob_level = select->level;
+	knobs->dft_knob_uid = select->uid;
+	memcpy((void *)knobs->dft_knob_comm, select->comm, sizeof(select->comm));
+}
+
 static void set_knobs(struct dftrace_bpf__rodata *knobs, const struct dft_config *cfg)
 {
 	knobs->dft_knob_all = cfg->all;
+	knobs->dft_knob_select = dft_select_is_on(cfg);
 	knobs->dft_knob_follow = cfg->follow;
 	knobs->dft_knob_all_files = cfg->all_files;
 	knobs->dft_knob_verdicts = cfg->include.n || cfg->exclude.n;
@@ -147,7 +156,7 @@ static void set_uring_calls(struct dftrace_bpf__rodata *knobs)
 }
 
 /* Opens and loads. 0 or -errno. */
-static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
+static int load(struct dft_tracer *tracer, const struct dft_config *cfg, const struct dft_select *select,
 		const struct variant *variant, bool faults)
 {
 	struct dftrace_bpf *skel = dftrace_bpf__open();
@@ -157,6 +166,7 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
 		return -errno;
 	tracer->skel = skel;
 	set_knobs(skel->rodata, cfg);
+	set_selection(skel->rodata, select);
 	skel->bss->dft_aggregate = cfg->aggregate_ns != 0;
 	skel->rodata->dft_knob_no_loop = falls_back(false);
 	tracer->enter = variant->cast ? skel->progs.io_cast_sys_enter : skel->progs.io_sys_enter;
@@ -188,7 +198,8 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg,
 	return err;
 }
 
-static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg)
+static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg,
+		    const struct dft_select *select)
 {
 	int err = -ENOTSUP;
 
@@ -197,9 +208,9 @@ static int load_any(struct dft_tracer *tracer, const struct dft_config *cfg)
 
 		if (falls_back(false) ? v->cast : v->odd || (v->uring && falls_back(true)))
 			continue;
-		err = load(tracer, cfg, v, cfg->mmap);
+		err = load(tracer, cfg, select, v, cfg->mmap);
 		if (err && cfg->mmap) /* page faults are a thing by themselves */
-			err = load(tracer, cfg, v, false);
+			err = load(tracer, cfg, select, v, false);
 		tracer->probes = !err && v->probes;
 		if (err)
 			dft_verbose("variant %zu of the programs does not load (%s)", i + 1,
@@ -230,7 +241,8 @@ static int make_barrier(struct dft_tracer *tracer)
 	return tracer->barrier_fd < 0 ? -errno : 0;
 }
 
-struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx)
+struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, const struct dft_select *select,
+				  dft_record_fn fn, void *ctx)
 {
 	struct dft_tracer *tracer = calloc(1, sizeof(*tracer));
 	int err;
@@ -244,7 +256,7 @@ struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn
 	tracer->barrier_fd = -1;
 	libbpf_set_print(print_libbpf);
 	tracer->one_by_one = falls_back(false) || !dft_probe_uprobe_multi();
-	err = load_any(tracer, cfg);
+	err = load_any(tracer, cfg, select);
 	if (err) {
 		dft_probe_explain("loading the BPF programs", err);
 		goto failed;
@@ -317,17 +329,23 @@ static int mark_targets(struct dft_tracer *tracer)
 	return marked;
 }
 
-/* How many threads could not be asked, or -errno. */
-static int flush_pass(struct dft_tracer *tracer)
+/* One pass of an iterator; returns as pass_once() does. */
+static int pass_of(const struct bpf_program *prog)
 {
-	struct bpf_link *link = bpf_program__attach_iter(tracer->skel->progs.gather_flush, NULL);
-	int missed;
+	struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
+	int n;
 
 	if (!link)
 		return -errno;
-	missed = pass_once(link);
+	n = pass_once(link);
 	bpf_link__destroy(link);
-	return missed;
+	return n;
+}
+
+/* How many threads could not be asked, or -errno. */
+static int flush_pass(struct dft_tracer *tracer)
+{
+	return pass_of(tracer->skel->progs.gather_flush);
 }
 
 int dft_tracer_flush(struct dft_tracer *tracer)
@@ -380,9 +398,10 @@ int dft_tracer_attach(struct dft_tracer *tracer)
 	/* Birth and death before the calls, so that no thread escapes in between. */
 	struct bpf_program *progs[] = {
 		tracer->skel->progs.proc_exit, tracer->skel->progs.proc_exec,
-		tracer->skel->progs.proc_fork, tracer->exit, tracer->enter,
+		tracer->skel->progs.proc_rename, tracer->skel->progs.proc_fork, tracer->exit,
+		tracer->enter,
 	};
-	const size_t births = 3;
+	const size_t births = 4;
 	int err = attach_all(tracer, progs, births);
 
 	tracer->nbirths = tracer->nlinks;
@@ -700,6 +719,11 @@ int dft_tracer_detach_calls(struct dft_tracer *tracer)
 		bpf_link__destroy(tracer->links[--tracer->nlinks]);
 	/* A program that was running just then is done after this. */
 	return dft_tracer_settle(tracer);
+}
+
+int dft_tracer_unfinished(struct dft_tracer *tracer)
+{
+	return pass_of(tracer->skel->progs.call_unfinished);
 }
 
 void dft_tracer_detach(struct dft_tracer *tracer)

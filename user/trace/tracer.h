@@ -8,6 +8,7 @@
 #include "bpf/abi.h"
 #include "config.h"
 #include "probesites.h"
+#include "select.h"
 
 struct dft_tracer;
 struct dft_armed; /* the probes of one file, being listened to */
@@ -18,7 +19,8 @@ typedef int (*dft_record_fn)(void *ctx, const void *data, size_t size);
 typedef int (*dft_tally_fn)(void *ctx, const struct dft_tally_key *key, const struct dft_tally *value);
 
 /* Opens and loads. NULL after one line that says why. */
-struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, dft_record_fn fn, void *ctx);
+struct dft_tracer *dft_tracer_new(const struct dft_config *cfg, const struct dft_select *select,
+				  dft_record_fn fn, void *ctx);
 /* Whether page faults in mapped files are seen; known when dft_tracer_attach() has returned. */
 bool dft_tracer_faults(const struct dft_tracer *tracer);
 /* Asks for a process; `flags` are enum dft_target_flag. Before attaching. 0 or -errno. */
@@ -124,6 +126,8 @@ int dft_tracer_forget_declared(struct dft_tracer *tracer,
  * what it has. 0, or -errno when calls were in progress, perhaps, whose records may come later still.
  */
 int dft_tracer_detach_calls(struct dft_tracer *tracer);
+/* Between the two, behind the flush: calls that had not ended by the first become records. 0 or -errno. */
+int dft_tracer_unfinished(struct dft_tracer *tracer);
 void dft_tracer_detach(struct dft_tracer *tracer);
 void dft_tracer_free(struct dft_tracer *tracer);
 
