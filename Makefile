@@ -215,6 +215,11 @@ fuzz: ## fuzz each target for FUZZ_SECS seconds (clang)
 soak: tests-build ## the tests that take long, on a machine of their own: more than an hour (root)
 	bad=0; for t in tests/soak/*.py; do DFT_BUILD=$(abspath $(BUILD)) python3 $$t || bad=1; done; exit $$bad
 
+apps: ## large programs, traced from start and by attach, against strace; fio in full (root)
+	scripts/setup apps
+	$(MAKE) tests-build
+	DFT_BUILD=$(abspath $(BUILD)) python3 tests/run -v --layer apps --timeout 1800
+
 bench: all $(BENCH) $(BENCH_PROGS) ## measure: bare, traced and beside other tracers, in pairs (root)
 	DFT_BUILD=$(abspath $(BUILD)) python3 tests/bench/run.py
 
@@ -259,5 +264,5 @@ help: ## this list
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all clean help setup test check header-check lint demo vmlinux-check fuzz bench soak install install-python uninstall \
+.PHONY: all clean help setup test check header-check lint demo vmlinux-check fuzz bench soak apps install install-python uninstall \
 	tests-build

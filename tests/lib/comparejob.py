@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Runs a job under the tracer and strace at once, and compares what the two saw."""
 import os
+import re
+import select
+import time
 
 import iotruth
 import straceparse
-from dfttest import (Fail, check, check_with_reader, clean_env, need_program, need_root, run,
-                     trace)
+from dfttest import (LIVE_TIMEOUT, Background, Fail, Tracer, check, check_with_reader, clean_env,
+                     need_program, need_root, run, trace)
 
 
 def make_tree(root, files=2000, seed=1):
@@ -72,3 +75,73 @@ def must_run(argv, **kw):
     if r.status != 0:
         raise Fail(f"{argv[0]} failed in preparing the test: {r.text}")
     return r
+
+
+# ---- jobs that run already -------------------------------------------------------------------
+
+def process_tree(pid):
+    """The process and all its descendants, as they are now."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat", "rb") as f:
+                parents[int(name)] = int(f.read().rpartition(b")")[2].split()[1])
+        except OSError:
+            continue  # gone meanwhile
+    tree = [pid]
+    for member in tree:
+        tree += [child for child, parent in parents.items() if parent == member]
+    return tree
+
+
+def _attach_strace(log, pids):
+    """strace on processes that run, once it has all that are still there; {thread: process}."""
+    argv = straceparse.argv(log, [])
+    for pid in pids:
+        argv += ["-p", str(pid)]
+    told_r, told_w = os.pipe()
+    strace = Background(argv, stderr=told_w)
+    os.close(told_w)
+    waiting, gone, told, deadline = set(pids), set(), b"", time.monotonic() + LIVE_TIMEOUT
+    while waiting:
+        ready = select.select([told_r], [], [], max(0, deadline - time.monotonic()))[0]
+        text = os.read(told_r, 65536) if ready else b""
+        if not text:
+            strace.end()
+            os.close(told_r)
+            raise Fail(f"strace has not attached to {sorted(waiting)}: {told!r}")
+        told += text
+        gone = set(map(int, re.findall(rb"PTRACE_SEIZE, (\d+)\): No such process", told)))
+        waiting -= gone | set(map(int, re.findall(rb"Process (\d+) attached", told)))
+    threads = {int(tid): pid for pid in set(pids) - gone for tid in os.listdir(f"/proc/{pid}/task")}
+    return strace, told_r, threads
+
+
+def attached(tmp, pid, work, *options, at_least=1, processes=1):
+    """strace and the tracer attach to a process and its descendants, work() has it do something
+    and end; then the two must agree in everything. Returns (Trace, Truth).
+    """
+    need_root()
+    need_program("strace")
+    log = tmp / "strace.log"
+    strace, told, threads = _attach_strace(log, process_tree(pid))
+    pids = sorted(set(threads.values()))
+    cwds = {p: os.readlink(f"/proc/{p}/cwd") for p in pids}
+    # strace must not be held up by a full pipe.
+    with Background(["cat"], stdin=told), strace:
+        os.close(told)
+        with Tracer(tmp, *(f"-p{p}" for p in pids), *options) as tracer:
+            # One more: the line that is being written.
+            since = log.read_bytes().count(b"\n") + 1
+            work()
+            t = tracer.wait()
+        strace.wait()
+    truth = iotruth.Truth(straceparse.parse(log, threads=threads, cwds=cwds), since)
+    kept = sum(i.kept and not i.optional for items in truth.items.values() for i in items)
+    check(kept >= at_least, f"the job made {kept} calls on files, at least {at_least} expected")
+    check(len(truth.items) >= processes,
+          f"the job had {len(truth.items)} processes, at least {processes} expected")
+    demand(iotruth.compare(t, truth))
+    t.no_loss()
+    check_with_reader(t.path)
+    return t, truth

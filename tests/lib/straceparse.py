@@ -412,8 +412,11 @@ def join(base, name):
     return whole
 
 
-def parse(path, cwd=None):
-    """Reads a log. `cwd` is where the command was started."""
+def parse(path, cwd=None, threads=None, cwds=None):
+    """Reads a log. `cwd` is where the command was started.
+
+    Of `strace -p`: `threads` {tid: tgid} and `cwds` {tgid: directory} of those that were there.
+    """
     with open(path, "rb") as f:
         lines = f.read().split(b"\n")
     calls, exits = [], []
@@ -435,7 +438,7 @@ def parse(path, cwd=None):
             if c.ret in maker:
                 raise LogError(f"the number {c.ret} was used twice")
             maker[c.ret] = c
-    first_tid = calls[0].tid
+    threads = threads or {calls[0].tid: calls[0].tid}
 
     def tgid_of(tid):
         seen = []
@@ -444,7 +447,7 @@ def parse(path, cwd=None):
                 raise LogError(f"thread {tid} made itself")
             seen.append(tid)
             tid = maker[tid].tid
-        return tid
+        return threads.get(tid, tid)
 
     def process_of(tid):
         tgid = tgid_of(tid)
@@ -452,12 +455,12 @@ def parse(path, cwd=None):
         if p is None:
             if tgid in maker:
                 parent = process_of(maker[tgid].tid)
-            elif tgid == first_tid:
+            elif tgid in threads:
                 parent = None
             else:
                 raise LogError(f"nobody made process {tgid}")
             p = log.processes[tgid] = Process(tgid, parent)
-            if parent is None:
+            if parent is None and not cwds:
                 log.first = p
         p.tids.add(tid)
         return p
@@ -475,14 +478,18 @@ def parse(path, cwd=None):
         if tid == p.tgid:
             p.exit = how
 
-    _follow_cwd(log, calls, maker, tgid_of, os.fsencode(cwd) if cwd is not None else None)
+    if cwds is None:
+        cwds = {log.first.tgid: cwd}
+    where = {tgid: None if d is None else os.fsencode(d) for tgid, d in cwds.items()}
+    _follow_cwd(calls, maker, tgid_of, where)
     return log
 
 
-def _follow_cwd(log, calls, maker, tgid_of, cwd):
-    """Sets Call.cwd: from the names strace gives to AT_FDCWD, getcwd, chdir and fchdir."""
-    where = {log.first.tgid: cwd}
+def _follow_cwd(calls, maker, tgid_of, where):
+    """Sets Call.cwd: from the names strace gives to AT_FDCWD, getcwd, chdir and fchdir.
 
+    where   {process: its directory at first}, of those that nobody made
+    """
     def now(tgid):
         if tgid not in where:
             made_by = maker.get(tgid)

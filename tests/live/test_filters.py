@@ -8,6 +8,7 @@ import collections
 import errno
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -843,6 +844,16 @@ def test_error_no_such_user(tmp):
     need_root()
     refused(tmp, [TRACER, "-u", "no-such-user-here", "-o", tmp / "t", "--", *ran(tmp)],
             "no-such-user-here", "no such user", status=125)
+
+
+@test
+def test_error_usdt_files(tmp):
+    """No such file, or one with nothing to listen to: nothing is run in vain."""
+    need_root()
+    for n, (path, word) in enumerate(((tmp / "none", "No such file"), (tmp, "not an ELF"),
+                                      (os.path.realpath("/bin/true"), "no dftracer probes"))):
+        refused(tmp, [TRACER, "--usdt", path, "-o", tmp / f"t{n}", "--", *ran(tmp)], "--usdt",
+                re.escape(str(path)), word, status=125)
 
 
 @test

@@ -45,6 +45,24 @@ def test_program_without_libc(tmp):
 
 
 @test
+def test_preloaded_library(tmp):
+    """A job that preloads a library of its own is as without us, and so is what it loads."""
+    need_root()
+    library = BUILD / "libdftracer.so"
+    command = ["sh", "-c", f"cat /proc/self/maps >{tmp}/maps; echo out; echo err >&2; exit 7"]
+    env = clean_env(LD_PRELOAD=str(library))
+    alone = run(command, env=env)
+    t = trace(tmp, command, env=env, status=7)
+    equal((alone.status, t.run.out), (7, alone.out), "exit status and output")
+    check(t.run.err.startswith(alone.err), f"stderr: {t.run.err}")
+    check(library.resolve().name in (tmp / "maps").read_text(), "the library was not preloaded")
+    equal(len(t.files), 2, "processes: sh and cat")
+    for f in t.files:
+        check(t.events("open", file=library.resolve(), pid=f.pid,
+                       where=lambda e: e.ret >= 0), f"{f.path.name}: the library is not loaded")
+
+
+@test
 def test_two_thousand_processes(tmp):
     """Forks, execs and exits agree, and each has its own command line."""
     need_root()

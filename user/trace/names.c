@@ -8,7 +8,8 @@
 #include "buf.h"
 #include "hash.h"
 
-#define NSFS_MAGIC 0x6e736673u
+#define NSFS_MAGIC  0x6e736673u
+#define PIDFS_MAGIC 0x50494446u
 
 /* Files outside the tree, spelt as /proc/PID/fd and strace -y do. */
 static void compose_floating(struct dft_buf *out, const struct dft_rec_name *rec)
@@ -27,6 +28,9 @@ static void compose_floating(struct dft_buf *out, const struct dft_rec_name *rec
 		dft_buf_puts(out, prefix);
 		dft_buf_u64(out, rec->ino);
 		dft_buf_putc(out, ']');
+	} else if (rec->magic == PIDFS_MAGIC) {
+		/* Its entry has the name "/"; the kernel makes this one up when it is asked. */
+		DFT_BUF_LIT(out, "anon_inode:[pidfd]");
 	} else if (rec->cls == DFT_CLASS_ANON) {
 		DFT_BUF_LIT(out, "anon_inode:");
 		dft_buf_append(out, path + (len ? 1 : 0), len ? len - 1 : 0);
