@@ -131,6 +131,7 @@ static __attribute__((noinline)) int aio_enter(struct dft_task *t, const struct 
 
 	if (desc_of(nr)->special != DFT_SPECIAL_AIO_SUBMIT)
 		return 0;
+	dft_flush(t); /* what the thread did before stands before them, whoever tells their end */
 	if (aio_can_loop()) {
 		bpf_loop(limit, aio_submit_step, &w, 0);
 	} else {

@@ -319,6 +319,7 @@ int BPF_PROG(URING_SUBMIT, struct io_kiocb *req)
 	s = uring_submitted(&t, req, ring, sqe_taken(ring), true);
 	if (!s)
 		return 0;
+	dft_flush(t); /* what the thread did before stands before it, whoever tells its end */
 	uring_begin(t, s);
 	request_put(t, s, true);
 	s->busy = 0;

@@ -110,7 +110,7 @@ def check_exact(out, truth, *, more=0, may_lose=()):
     """
     Events and sums together are the truth, for each process, call and file; nothing else is lost but
     records of the kinds in `may_lose`. Of so many threads of each process there may be one call `more`
-    than the truth, of one byte or failed: it died in it. Returns an Account.
+    than the truth, of one byte or unfinished: it died in it. Returns an Account.
     """
     files = sums_of(out)
     for f in files:
@@ -130,8 +130,8 @@ def check_exact(out, truth, *, more=0, may_lose=()):
         have, want = got[key], truth.get(key, (0, 0, 0))
         if have == want:
             continue
-        # The thread died in the call, or before it had noted it: a byte written, or an error.
-        if more and tuple(map(int.__sub__, have, want)) in ((1, 0, 1), (1, 1, 0)):
+        # The thread died in the call, or before it had noted it: nothing, or a byte written.
+        if more and tuple(map(int.__sub__, have, want)) in ((1, 0, 1), (1, 0, 0)):
             extra[key[0]] += 1
         else:
             bad.append(f"{key}: {have}, want {want}")

@@ -463,7 +463,7 @@ def test_sites_at_once(tmp):
     for env, kind, number, other in ((None, "uprobe_multi", 1, "perf"),
                                      (FALLBACK, "perf", len(Sites(path).all), "uprobe_multi")):
         with Background(["cat"]) as idle, \
-                Tracer(tmp, "--usdt", path, "-p", idle.pid, env=env, out=tmp / kind) as tracer:
+                Tracer(tmp, "--no-mmap", "--usdt", path, "-p", idle.pid, env=env, out=tmp / kind) as tracer:
             links = links_of(tracer.pid)
         # The library that is built beside the tracer is listened to as well.
         check(number <= links[kind] <= number + 10 and not links[other], f"{kind}: {links}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CFLAGS: -O2
-// LDFLAGS: -luring -laio
+// LDFLAGS: -static -luring -laio
 /*
  * Workloads for measuring: data that moves without a call for each piece, and memory.
  *
