@@ -111,9 +111,8 @@ def compare_mapped(t, path, want, size):
     faulted = collections.Counter()
     for f in t:
         for name in ("mmap_read", "mmap_write"):
-            for row in f.rows(name):
-                if f.resolve(row["args"].get("fhash")) == path:
-                    faulted[name] += row["args"]["ret_sum"]
+            rows, majors = f.faults(name, path)
+            faulted[name] += sum(r["ret_sum"] for r in rows) + sum(e.ret for e in majors)
     most = size * (len(maps) + syncs)
     check(faulted["mmap_write" if writes else "mmap_read"], f"faults: {dict(faulted)}")
     for name, number in (("mmap_read", reads), ("mmap_write", writes)):

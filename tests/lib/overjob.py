@@ -82,6 +82,8 @@ def add_up(files, truth):
         if f["pid"] not in pids:
             continue
         for name, file, kind, calls, errors, moved, *_ in f["sums"]:
+            if name.startswith("mmap_"):
+                continue  # the job's log is mapped
             key = f["pid"], name, file
             # Calls on names are summed up without a file, and some are told without it by the job.
             at = kinds[kind][key if key in truth else (f["pid"], name, None)]

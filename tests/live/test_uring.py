@@ -292,7 +292,7 @@ def test_polling_thread_is_the_last_one(tmp):
 @test
 def test_tracing_ends_with_requests_in_flight(tmp):
     f = in_flight(tmp, [b"p"], False)
-    equal(sum("unfinished" in e.args for e in f.events), 8, "unfinished")
+    equal(sum("unfinished" in e.args and "via" in e.args for e in f.events), 8, "unfinished requests")
 
 
 @test

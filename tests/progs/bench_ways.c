@@ -99,8 +99,9 @@ static char *next_page(uint64_t i, int map_fd)
 			      map_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, map_fd, 0);
 		if (memory == MAP_FAILED)
 			fail("mmap", errno);
-		/* So that each page is a fault of its own. */
-		if (map_fd < 0 && madvise(memory, size, MADV_NOHUGEPAGE) && errno != EINVAL)
+		/* So that each page is a fault of its own; not all kernels know of larger ones. */
+		if (madvise(memory, size, map_fd < 0 ? MADV_NOHUGEPAGE : MADV_RANDOM) &&
+		    (map_fd >= 0 || errno != EINVAL))
 			fail("madvise", errno);
 	}
 	return memory + (i % PAGES) * BLOCK;
