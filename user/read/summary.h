@@ -140,6 +140,9 @@ struct dft_summary_opts {
 	uint64_t top; /* rows of the long tables; 0: all */
 };
 
+/* Mapped files through whose memory nobody knows what went. */
+uint64_t dft_files_unknown(const struct dft_job *job);
+
 /* One line of what a trace does not tell. */
 struct dft_coverage {
 	const char *key;  /* in JSON */

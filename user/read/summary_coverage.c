@@ -55,6 +55,19 @@ static uint64_t doubts_of(const struct dft_job *job, const char *group)
 	return n;
 }
 
+uint64_t dft_files_unknown(const struct dft_job *job)
+{
+	const struct dft_file *file = job->files.v;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < job->files.n; i++) {
+		const char *state = dft_mapped_state(job, &file[i]);
+
+		n += state && !strcmp(state, "unknown");
+	}
+	return n;
+}
+
 size_t dft_coverage(const struct dft_job *job, struct dft_coverage lines[DFT_COVERAGE_MAX])
 {
 	const struct dft_annot_sums *a = &job->annots;
@@ -64,6 +77,8 @@ size_t dft_coverage(const struct dft_job *job, struct dft_coverage lines[DFT_COV
 		{ "not_decoded", "calls not decoded", job->missed_cnt, NULL },
 		{ "filtered", "calls left out, by the kind of their file or as was asked for",
 		  job->filtered_cnt, NULL },
+		{ "mapped_unknown", "mapped files of which it is not known what was read or written",
+		  dft_files_unknown(job), NULL },
 		{ "incomplete", "processes of which something cannot be seen", 0, INCOMPLETE },
 		{ "unresolved", "names that could not be found out", 0, UNRESOLVED },
 		{ "replaced", "events that may have been on another file", 0, REPLACED },

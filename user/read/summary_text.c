@@ -39,19 +39,6 @@ static void put_time(FILE *f, const struct dft_job *job)
 			span_text(span, job->first_ns, job->last_ns));
 }
 
-static uint64_t unknown_files(const struct dft_job *job)
-{
-	const struct dft_file *file = job->files.v;
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < job->files.n; i++) {
-		const char *state = dft_mapped_state(job, &file[i]);
-
-		n += state && !strcmp(state, "unknown");
-	}
-	return n;
-}
-
 static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_stat *rs)
 {
 	const struct dft_count *hosts = job->hosts.v;
@@ -84,9 +71,9 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 			   "for\n", job->chosen_cnt);
 	if (dft_sums_lack(&job->annots))
 		fputs("INCOMPLETE: annotations are missing, or may be, see below (--usdt names files ahead)\n", f);
-	if (unknown_files(job)) {
+	if (dft_files_unknown(job)) {
 		fputs("UNKNOWN: what went through the memory of ", f);
-		plural(f, unknown_files(job), "mapped file", "mapped files");
+		plural(f, dft_files_unknown(job), "mapped file", "mapped files");
 		fputs(", for page faults were not traced, or not up to the end\n", f);
 	}
 	if (job->no_args)
