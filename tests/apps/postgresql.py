@@ -3,13 +3,14 @@
 import glob
 import os
 import pwd
+import select
 import shutil
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from appjob import at_full_speed, by_attach, from_start  # noqa: E402
-from comparejob import must_run  # noqa: E402
+from comparejob import must_run, process_tree  # noqa: E402
 from dfttest import check, main, skip, test  # noqa: E402
 
 INITDB = "initdb -D data -U postgres -A trust --no-instructions >log.initdb"
@@ -60,6 +61,22 @@ def test_at_full_speed(tmp):
                   cwd=work)
 
 
+def wait_for_clients(pid):
+    """Until the server's processes for clients that have gone have gone as well."""
+    for member in process_tree(pid):
+        try:
+            fd = os.pidfd_open(member)
+        except ProcessLookupError:
+            continue
+        try:
+            if b"[local]" in Path(f"/proc/{member}/cmdline").read_bytes():
+                select.select([fd], [], [])
+        except FileNotFoundError:
+            pass
+        finally:
+            os.close(fd)
+
+
 @test
 def test_by_attach(tmp):
     work, script = prepared(tmp)
@@ -67,6 +84,7 @@ def test_by_attach(tmp):
     try:
         must_run(script(START, FILL), cwd=work)
         pid = int((work / "data/postmaster.pid").read_text().split()[0])
+        wait_for_clients(pid)
 
         def load():
             must_run(script(LOAD, STOP), cwd=work)

@@ -221,12 +221,12 @@ class Maps:
         self.of = collections.defaultdict(list)  # tgid -> [(begin, end, what)]
 
     @staticmethod
-    def _number(text):
+    def number(text):
         return int(text, 0) if re.fullmatch(rb"0x[0-9a-f]+|0|[1-9]\d*", text) else 0
 
     def at(self, call):
         """The (name, class) of the file at the address that is the call's first argument, or None."""
-        address = self._number(call.arg(0))
+        address = self.number(call.arg(0))
         return next((what for begin, end, what in self.of[call.tgid] if begin <= address < end), None)
 
     def _take(self, tgid, begin, size):
@@ -239,7 +239,7 @@ class Maps:
 
     def follow(self, call, what):
         """The call is over; `what` as at() gave it before."""
-        tgid, size = call.tgid, self._number(call.arg(1))
+        tgid, size = call.tgid, self.number(call.arg(1))
         if call.failed or call.ret is None:
             return
         if call.name == "mmap":
@@ -247,10 +247,10 @@ class Maps:
             if what:
                 self.of[tgid].append((*span, what))
         elif call.name == "munmap":
-            self._take(tgid, self._number(call.arg(0)), size)
+            self._take(tgid, self.number(call.arg(0)), size)
         elif call.name == "mremap":
-            self._take(tgid, self._number(call.arg(0)), size)
-            span = self._take(tgid, call.ret, self._number(call.arg(2)))
+            self._take(tgid, self.number(call.arg(0)), size)
+            span = self._take(tgid, call.ret, self.number(call.arg(2)))
             if what:
                 self.of[tgid].append((*span, what))
         elif call.name in ("execve", "execveat"):
@@ -271,6 +271,9 @@ class Truth:
         self.since = since
         self.classes = Classes()
         self.maps = Maps()
+        # Calls on addresses at which the log has mapped nothing: a process that was there before it may
+        # have done so. {(tgid, event, address): how many}
+        self.elsewhere = collections.Counter()
         self.items = {tgid: [] for tgid in log.processes}
         for call in log.calls:
             mapped = self._mapped(call)
@@ -300,6 +303,8 @@ class Truth:
                 return
         item = Item(call, event)
         if place[0] == MAPPED:
+            if not mapped and self.since:
+                self.elsewhere[call.tgid, event, Maps.number(call.arg(0))] += 1
             if not mapped and call.name != "msync":
                 return
             item.file, item.cls = mapped or (None, "none")
@@ -512,7 +517,8 @@ def _compare_process(f, items, process, truth, check_filtered):
     if f.lost:
         problems.append(f"lost: {f.lost}")
     # Page faults are no calls.
-    events = [e for e in after_own_exec(f, truth.log) if not e.name.startswith("mmap_")]
+    events = [e for e in after_own_exec(f, truth.log) if not e.name.startswith("mmap_") and
+              not (e.file and truth.elsewhere[f.pid, e.name, e.args.get("address")])]
     closed_by_range = [e for e in events if e.name == "close" and
                        e.args.get("via") == "close_range"]  # difference 3
     ranges = [i for i in items if i.event == "close_range"]
