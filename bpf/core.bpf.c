@@ -7,8 +7,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile bool dft_knob_all = false;
 const volatile bool dft_knob_follow = true;
 const volatile bool dft_knob_select = false;
-const volatile __u64 dft_knob_cgroup = 0;
-const volatile __u32 dft_knob_level = 0;
+const volatile bool dft_knob_cgroup = false;
 const volatile __u32 dft_knob_uid = ~0u;
 const volatile __u64 dft_knob_comm[2] = {};
 const volatile bool dft_knob_all_files = false;
@@ -43,6 +42,7 @@ const volatile struct dft_desc dft_descs[DFT_NR_MAX] = {
 struct tasks_map tasks SEC(".maps");
 struct ring_map ring SEC(".maps");
 struct targets_map targets SEC(".maps");
+struct selected_map selected SEC(".maps");
 struct names_map names SEC(".maps");
 struct verdicts_map verdicts SEC(".maps");
 struct totals_map totals SEC(".maps");
@@ -125,6 +125,7 @@ int dft_tally(struct dft_tally_key *key, struct dft_sum *sum)
 {
 	struct dft_tally *tally = NULL;
 	struct dft_tally_key own;
+	bool filtered;
 	__u64 ts_ns;
 
 	if (!key || !sum)
@@ -146,13 +147,16 @@ int dft_tally(struct dft_tally_key *key, struct dft_sum *sum)
 		__sync_fetch_and_add(&tally->bytes, sum->bytes);
 	__sync_fetch_and_add(&tally->dur_ns, sum->dur_ns);
 	dft_least(&tally->first_ns, ts_ns);
-	if (own.kind != DFT_TALLY_SHED && own.kind != DFT_TALLY_CHOSEN)
+	filtered = own.kind == DFT_TALLY_FILTERED;
+	/* What rows are made of: calls without a record of their own, and those on pipes. */
+	if (own.kind != DFT_TALLY_SHED && own.kind != DFT_TALLY_CHOSEN &&
+	    !(filtered && own.cls == DFT_CLASS_PIPE))
 		return 0;
 	dft_least(&tally->min_ns, sum->dur_ns);
 	dft_greatest(&tally->max_ns, sum->dur_ns);
 	dft_greatest(&tally->last_ns, ts_ns + sum->dur_ns);
 	/* After the sums, so that who clears it first and then looks sees them. */
-	if (!dft_tallied)
+	if (!filtered && !dft_tallied)
 		dft_tallied = true;
 	return 0;
 }

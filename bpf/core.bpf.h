@@ -51,8 +51,7 @@ extern const volatile bool dft_knob_all;       /* -a: every process but the trac
 extern const volatile bool dft_knob_follow;    /* children of traced processes too */
 /* -a with conditions, all of which must hold (see select.bpf.h); each of the others has a value for none. */
 extern const volatile bool dft_knob_select;
-extern const volatile __u64 dft_knob_cgroup;   /* --cgroup: its id ... */
-extern const volatile __u32 dft_knob_level;    /* ... and how far below the root it is */
+extern const volatile bool dft_knob_cgroup;    /* --cgroup: `selected` has it */
 extern const volatile __u32 dft_knob_uid;      /* --uid; ~0 = any */
 extern const volatile __u64 dft_knob_comm[2];  /* --comm, filled with 0 */
 extern const volatile bool dft_knob_all_files; /* no class of files is filtered */
@@ -200,6 +199,9 @@ struct dft_task {
 	__u32 serial;    /* while the texts of a request are sent: its serial, else 0 */
 	__u32 pad;
 	__u64 ino, ino2; /* of pipes */
+	__u64 freed_ns;  /* when its last request to take a descriptor away was submitted */
+	__u64 kept_ns;   /* the entry of the call of which `kept` are the arguments: see unfinished.bpf.c */
+	__u64 kept[6];
 	/*
 	 * Here rather than on the stack, as what is loaded from here is a number to the verifier and not
 	 * a pointer, whatever was stored.
@@ -240,6 +242,7 @@ struct dft_request {
 	__u64 pos;
 	__u64 ino, ino2;
 	__u64 ring;      /* struct io_ring_ctx, or what io_setup() gave */
+	__u64 dentry;    /* of the file that the kernel looks up: `file2` of two */
 	__u64 args[6];
 	__u32 tid, serial;
 	__u16 nr;
@@ -297,6 +300,12 @@ struct ring_map {
 struct targets_map { /* processes asked for: pid -> enum dft_target_flag */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+struct selected_map { /* the cgroup asked for; made only then */
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
 };
@@ -401,6 +410,7 @@ struct request_scratch_map { /* the second one is the iterator's */
 extern struct tasks_map tasks SEC(".maps");
 extern struct ring_map ring SEC(".maps");
 extern struct targets_map targets SEC(".maps");
+extern struct selected_map selected SEC(".maps");
 extern struct names_map names SEC(".maps");
 extern struct verdicts_map verdicts SEC(".maps");
 extern struct totals_map totals SEC(".maps");

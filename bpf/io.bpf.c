@@ -30,6 +30,8 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 	if (enter_uncommon(task, t, args, nr))
 		return 0;
 	if (d->kind == DFT_KIND_NOTIO) {
+		if (!d->special)
+			return 0;
 		aio_enter(t, args, nr);
 		return 1;
 	}

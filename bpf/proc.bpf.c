@@ -55,10 +55,10 @@ static __attribute__((noinline)) int tell_comm(struct task_struct *task, struct 
 	return 0;
 }
 
-/* A thread that cannot be followed yet; see dft_unmarked. */
-ALWAYS_INLINE void task_failed(struct task_struct *task)
+/* A process some of whose threads are to be followed and are not yet; see dft_unmarked. */
+ALWAYS_INLINE void target_late(__u32 tgid)
 {
-	__u32 tgid = task->tgid, flags = DFT_TARGET_TRACE;
+	__u32 flags = DFT_TARGET_TRACE;
 
 	bpf_map_update_elem(&targets, &tgid, &flags, BPF_NOEXIST);
 	__sync_fetch_and_add(&dft_unmarked, 1);
@@ -79,7 +79,14 @@ ALWAYS_INLINE bool should_trace(__u32 pid, __u8 *flags)
 			return true;
 		}
 	}
-	return dft_knob_all && (!dft_knob_select || is_selected());
+	if (!dft_knob_all || !dft_knob_select)
+		return dft_knob_all;
+	if (!is_selected())
+		return false;
+	/* Its other threads, too, whatever the process is when they make their next call. */
+	if (BPF_CORE_READ(bpf_get_current_task_btf(), signal, nr_threads) > 1)
+		target_late(pid);
+	return true;
 }
 
 /* State for a thread. The pid goes last: who finds it set finds everything. */
@@ -152,7 +159,7 @@ __hidden struct dft_task *dft_adopt_worker(struct task_struct *task)
 	who_is(&who, task);
 	t = make_state(task, &who, flags);
 	if (!t)
-		task_failed(task);
+		target_late(task->tgid);
 	return t;
 }
 
@@ -186,7 +193,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	who_is(&who, child);
 	if (!make_state(child, &who, 0))
-		task_failed(child);
+		target_late(child->tgid);
 	if (child->tgid == tgid) {
 		tell_comm(child, &who);
 		return 0;
@@ -416,7 +423,8 @@ int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 
 	if (!t || !t->who.pid || t->flags & TASK_BEFORE_EXEC)
 		return 0;
-	if (t->ts_ns && dft_descs[t->nr & (DFT_NR_MAX - 1)].special == DFT_SPECIAL_EXEC)
+	if (t->ts_ns && dft_descs[t->nr & (DFT_NR_MAX - 1)].special == DFT_SPECIAL_EXEC &&
+	    task == bpf_get_current_task_btf())
 		return 0;
 	send_comm(&t->who, task->pid, comm);
 	return 0;
@@ -478,7 +486,7 @@ int proc_mark(struct bpf_iter__task *ctx)
 	if (*target & DFT_TARGET_BEFORE_EXEC)
 		flags = TASK_BEFORE_EXEC;
 	if (!make_state(task, &who, flags)) {
-		task_failed(task);
+		target_late(task->tgid);
 		return 0;
 	}
 	if (!(flags & TASK_BEFORE_EXEC)) {

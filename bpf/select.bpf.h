@@ -27,8 +27,7 @@ static __attribute__((noinline)) int is_selected(void)
 
 	if (dft_knob_uid != ~0u && BPF_CORE_READ(task, real_cred, uid.val) != dft_knob_uid)
 		return 0;
-	if (dft_knob_cgroup &&
-	    bpf_get_current_ancestor_cgroup_id(dft_knob_level) != dft_knob_cgroup)
+	if (dft_knob_cgroup && bpf_current_task_under_cgroup(&selected, 0) != 1)
 		return 0;
 	return comm_is_selected(task);
 }

@@ -120,6 +120,14 @@ ALWAYS_INLINE bool is_in_flight(const struct dft_task *t)
 	       desc_of(t->nr)->kind == DFT_KIND_DECODED;
 }
 
+ALWAYS_INLINE bool take_kept(const struct dft_task *t, struct unfinished *u)
+{
+#pragma unroll
+	for (__u32 i = 0; i < 6; i++)
+		u->args.v[i] = t->kept[i];
+	return true;
+}
+
 ALWAYS_INLINE void unfinished(struct task_struct *task, struct dft_task *t)
 {
 	struct unfinished u = { .tid = task->pid };
@@ -129,7 +137,10 @@ ALWAYS_INLINE void unfinished(struct task_struct *task, struct dft_task *t)
 	if (!u.ts_ns)
 		return;
 	u.dur_ns = bpf_ktime_get_ns() - u.ts_ns;
-	u.known = saved_args(task, u.args.v);
+	if (t->kept_ns == u.ts_ns)
+		u.known = take_kept(t, &u);
+	else
+		u.known = task == bpf_get_current_task_btf() && saved_args(task, u.args.v);
 	/* Without a file it is no event, and whether it has one the arguments tell. */
 	if (desc_of(t->nr)->special == DFT_SPECIAL_MMAP && (!u.known || u.args.v[3] & MAP_ANONYMOUS))
 		return;
@@ -140,6 +151,36 @@ __hidden int dft_unfinished(struct dft_task *t)
 {
 	if (is_in_flight(t))
 		unfinished(bpf_get_current_task_btf(), t);
+	return 0;
+}
+
+/*
+ * Tracing ends, and the hook of the entries is gone: the arguments of the calls under way. When that of the
+ * exits has gone, too, the threads may be in later calls, with those in their registers.
+ */
+SEC("iter/task")
+int call_keep_args(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct args args = {};
+	struct dft_task *t;
+	__u64 ts_ns;
+
+	if (!task)
+		return 0;
+	t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	if (!t || !is_in_flight(t))
+		return 0;
+	ts_ns = *(volatile __u64 *)&t->ts_ns;
+	if (!ts_ns || !saved_args(task, args.v))
+		return 0;
+	__sync_lock_test_and_set(&t->kept_ns, 0); /* looks after it has read them: a barrier */
+	if (*(volatile __u64 *)&t->ts_ns != ts_ns)
+		return 0; /* over */
+#pragma unroll
+	for (__u32 i = 0; i < 6; i++)
+		t->kept[i] = args.v[i];
+	t->kept_ns = ts_ns;
 	return 0;
 }
 

@@ -27,6 +27,7 @@
 enum {
 	URING_FADVISE = 24,
 	URING_OPENAT = 18,
+	URING_FILES_UPDATE = 20,
 	URING_OPENAT2 = 28,
 	URING_SPLICE = 30,
 	URING_TEE = 33,
@@ -35,7 +36,6 @@ enum {
 };
 
 #define FILE_PTR_MASK (~7ull) /* the lowest bits are flags */
-#define NO_POS	      (1ull << 63) /* where it was at the submission is not known: no file comes to this */
 
 /* What openat2() and its request have behind a pointer. */
 struct how {
@@ -71,20 +71,22 @@ ALWAYS_INLINE __u64 addr_of_slot(struct io_ring_ctx *ring, __u32 slot)
  * The entry of the submission queue that the kernel has just taken. Another thread may be writing over
  * it, as it may while the kernel reads it.
  */
-ALWAYS_INLINE __u64 sqe_taken(__u64 addr)
+ALWAYS_INLINE __u64 sqe_taken(struct dft_submit *s)
 {
-	struct io_ring_ctx *ring = AT_ADDR(io_ring_ctx, addr);
-	struct io_ring_ctx *own = (struct io_ring_ctx *)addr; /* pointers become numbers by it */
+	struct io_ring_ctx *ring = AT_ADDR(io_ring_ctx, s->req.ring);
 	__u32 flags = READ(ring, flags), mask = READ(ring, sq_entries) - 1;
 	__u32 at = (READ(ring, cached_sq_head) - 1) & mask;
+	volatile __u64 *wash = s->raw; /* makes a number of a pointer to the verifier */
 
 	if (!(flags & IORING_SETUP_NO_SQARRAY)) {
-		bpf_probe_read_kernel(&at, sizeof(at), BPF_CORE_READ(own, sq_array) + at);
-		at &= mask;
+		__u32 *array = READ(ring, sq_array);
+
+		at = READ(AT_ADDR(seqcount, array + at), sequence) & mask;
 	}
 	if (flags & IORING_SETUP_SQE128)
 		at <<= 1;
-	return (__u64)BPF_CORE_READ(own, sq_sqes) + at * sizeof(((struct dft_submit *)0)->raw);
+	*wash = (__u64)READ(ring, sq_sqes);
+	return *wash + at * sizeof(s->raw);
 }
 
 /*
@@ -134,6 +136,12 @@ ALWAYS_INLINE void sqe_flags(struct dft_submit *s, __u16 nr)
 	s->req.flags |= flags;
 }
 
+/* Tells an open file from another one that has its memory after it. */
+ALWAYS_INLINE __u64 uring_dentry(__u64 file)
+{
+	return (__u64)READ(AT_ADDR(file, file), f_path.dentry);
+}
+
 /* The file of a descriptor of the process or of the ring. */
 ALWAYS_INLINE __u64 file_asked(struct task_struct *task, const struct dft_request *r, __u32 n, bool fixed)
 {
@@ -163,6 +171,8 @@ static __attribute__((noinline)) int uring_files(struct dft_task *t, struct dft_
 	addr = file_asked(task, &s->req, d->fd - 1, s->req.flags & REQUEST_FIXED);
 	if (addr)
 		note_file(task, t, addr, must_name, false);
+	addr = d->fd > 1 ? t->file2 : t->file;
+	s->req.dentry = addr ? uring_dentry(addr) : 0;
 	return 0;
 }
 
@@ -240,6 +250,17 @@ ALWAYS_INLINE void uring_count(struct dft_task *t, struct dft_submit *s)
 	dft_tally(&key, &sum);
 }
 
+/* One that takes a file away from a descriptor, or puts another one there. */
+ALWAYS_INLINE bool uring_frees(const struct dft_submit *s, __u8 opcode)
+{
+	__u32 slot = s->req.args[4];
+
+	if (opcode != URING_OPENAT && opcode != URING_OPENAT2)
+		return opcode == URING_FILES_UPDATE || s->req.nr == NR_URING_CLOSE;
+	return s->req.flags & REQUEST_SLOT && slot != SLOT_ANY &&
+	       addr_of_slot((struct io_ring_ctx *)s->req.ring, slot - 1);
+}
+
 /* A request of the current thread, as it is in s->raw. False: it is no event. */
 ALWAYS_INLINE bool uring_decode(struct dft_task *t, struct dft_submit *s)
 {
@@ -254,6 +275,8 @@ ALWAYS_INLINE bool uring_decode(struct dft_task *t, struct dft_submit *s)
 	s->req.flags = 0;
 	sqe_args(s, opcode);
 	sqe_flags(s, s->req.nr);
+	if (uring_frees(s, opcode))
+		t->freed_ns = bpf_ktime_get_ns();
 	if (desc_of(s->req.nr)->kind != DFT_KIND_DECODED) {
 		uring_count(t, s);
 		return false;
@@ -286,7 +309,8 @@ ALWAYS_INLINE struct dft_task *submitter(struct task_struct *task)
 }
 
 /*
- * The request and its arguments, before anything is known of its files. NULL: it is not followed; then
+ * The request and its arguments, before anything is known of its files; `sqe` is 0 for the one that the
+ * kernel has just taken. NULL: it is not followed; then
  * the one that had this memory before it must not be there when its end is told.
  */
 ALWAYS_INLINE struct dft_submit *uring_submitted(struct dft_task **t, struct io_kiocb *req,
@@ -300,6 +324,8 @@ ALWAYS_INLINE struct dft_submit *uring_submitted(struct dft_task **t, struct io_
 	if (s) {
 		s->key = key;
 		s->req.ring = ring;
+		if (!sqe)
+			sqe = sqe_taken(s);
 		if (!bpf_probe_read_kernel(s->raw, sizeof(s->raw), (const void *)sqe) &&
 		    uring_decode(*t, s))
 			return s;
@@ -316,7 +342,7 @@ int BPF_PROG(URING_SUBMIT, struct io_kiocb *req)
 	struct dft_submit *s;
 	struct dft_task *t;
 
-	s = uring_submitted(&t, req, ring, sqe_taken(ring), true);
+	s = uring_submitted(&t, req, ring, 0, true);
 	if (!s)
 		return 0;
 	dft_flush(t); /* what the thread did before stands before it, whoever tells its end */
@@ -350,17 +376,17 @@ int BPF_PROG(URING_FAILED, const struct io_uring_sqe *sqe, struct io_kiocb *req,
 
 /* ---- end -------------------------------------------------------------------------------------- */
 
-/* Who tells the end may see the files of the process: not, when the kernel cleans up after it. */
-ALWAYS_INLINE bool sees_files(struct task_struct *task, const struct dft_ending *e)
-{
-	return task->tgid == e->req.who.pid;
-}
-
-/* A successful open: the file is the one that is under the new number now. */
+/*
+ * A successful open: the file is the one that is under the new number now. 0: it may not be any more, for
+ * the kernel tells the ends of what a thread submits together when it has begun with all of it.
+ */
 ALWAYS_INLINE __u64 uring_opened(struct task_struct *task, const struct dft_request *r, __s64 ret)
 {
+	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	__u32 slot = r->args[4];
 
+	if (t && t->freed_ns > r->ts_ns)
+		return 0;
 	if (!(r->flags & REQUEST_SLOT))
 		return addr_of_fd(task, ret);
 	return addr_of_slot((struct io_ring_ctx *)r->ring, slot == SLOT_ANY ? ret : slot - 1);
@@ -393,7 +419,7 @@ ALWAYS_INLINE void uring_rename(struct dft_ending *e, __u64 req, __s64 ret)
 	if (task->tgid != e->req.who.pid || !(opened || d->fd))
 		return;
 	addr = opened ? uring_opened(task, &e->req, ret) : uring_used(task, &e->req, req, d);
-	if (!addr || addr == (second ? e->t.file2 : e->t.file))
+	if (!addr || (addr == (second ? e->t.file2 : e->t.file) && uring_dentry(addr) == e->req.dentry))
 		return;
 	if (second) {
 		e->t.name2 = 0;
@@ -405,7 +431,19 @@ ALWAYS_INLINE void uring_rename(struct dft_ending *e, __u64 req, __s64 ret)
 	e->t.call = opened ? e->t.call & DFT_CALL_TEXT1 :
 			     e->t.call & ~(DFT_CALL_DELETED | DFT_CALL_NAMELESS);
 	note_file(task, &e->t, addr, false, false);
-	e->t.pos = NO_POS;
+}
+
+/*
+ * Of one that was given none: the file's position may have moved on by now, but the kernel has left in the
+ * request the one behind it.
+ */
+ALWAYS_INLINE void uring_position(struct dft_request *r, __u64 req, __s64 ret)
+{
+	__u8 src = desc_of(r->nr)->src[1];
+
+	if ((src == DFT_SRC_POS_A3 || src == DFT_SRC_WPOS_A3) && r->args[3] == (__u64)-1 && ret >= 0 &&
+	    (r->cls == DFT_CLASS_FILE || r->cls == DFT_CLASS_BLOCK))
+		r->args[3] = READ(AT_ADDR(kiocb, req), ki_pos) - ret;
 }
 
 static __attribute__((noinline)) int uring_over(const struct dft_request_key *key, __s64 ret)
@@ -416,8 +454,10 @@ static __attribute__((noinline)) int uring_over(const struct dft_request_key *ke
 
 	if (!e)
 		return 0;
-	ending_ctx(&x, e, ret);
 	uring_rename(e, req, ret);
+	e->req.cls = e->t.cls;
+	uring_position(&e->req, req, ret);
+	ending_ctx(&x, e, ret);
 	if (x.nr == NR_URING_CLOSE && !(e->req.flags & REQUEST_SLOT))
 		note_closed(bpf_get_current_task_btf(), &e->t, e->req.args[0]);
 	if (desc_of(x.nr)->fd && ret >= 0 && !e->t.file)
@@ -467,6 +507,7 @@ static long overflow_step(__u32 index, void *ctx)
 		return 0; /* one before it, which looks the same */
 	r->dur_ns = bpf_ktime_get_ns() - r->ts_ns;
 	r->ret = o->res;
+	uring_position(r, (__u64)req, o->res);
 	r->flags |= REQUEST_OVERFLOW;
 	return 1;
 }

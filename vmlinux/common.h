@@ -38,6 +38,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -361,6 +362,10 @@ struct io_ring_ctx___files {
 struct io_cqe {
 	__u64 user_data;
 	__s32 res;
+};
+
+struct kiocb {
+	loff_t ki_pos;
 };
 
 struct io_kiocb {

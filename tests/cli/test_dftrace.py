@@ -430,6 +430,15 @@ rule("row_hash", row(shed=0, fhash="0123456789abcdef"), "has no FH record before
 rule("aggregated_from_without_ts", lambda r: r.insert(3, {
     **r[2], "args": {**r[2]["args"], "name": "aggregated_from", "value": "max_size"}}),
      "aggregated_from: args.ts is not")
+rule("comm_without_ts", lambda r: r.insert(3, {
+    **r[2], "args": {**r[2]["args"], "name": "comm", "value": "x"}}), "comm: args.ts is not")
+rule("unfinished_with_ret", lambda r: first(r, "pwrite")["args"].update(unfinished=1),
+     "a result beside args.unfinished")
+rule("unseen_not_told", lambda r: (first(r, "pwrite")["args"].update(unseen=1), first(r, "pwrite")["args"].pop("ret")),
+     "unseen is 0 in all, the events that say unseen are 1")
+rule("unseen_told_wrong", lambda r: r[-1]["args"].update(unseen={"aio": 2, "io_uring": 1}),
+     "unseen is 3 in all, the events that say unseen are 0")
+rule("unseen_number", lambda r: r[-1]["args"].update(unseen=2), "args.unseen is not an object")
 rule("unfinished", lambda r: r.pop(), "^unfinished: no end record after 26 events")
 rule("not_json", lambda r: r.insert(9, b'{"id":1,}'), r"^line 10: not a JSON record: .*byte 9")
 rule("not_object", lambda r: r.insert(9, b"17"), "^line 10: .*not an object")

@@ -29,11 +29,11 @@ HELPERS = {
     15: ("get_current_uid_gid", (4, 2)),
     16: ("get_current_comm", (4, 2)),
     35: ("get_current_task", (4, 8)),
+    37: ("current_task_under_cgroup", (4, 9)),
     112: ("probe_read_user", (5, 5)),
     113: ("probe_read_kernel", (5, 5)),
     114: ("probe_read_user_str", (5, 5)),
     115: ("probe_read_kernel_str", (5, 5)),
-    123: ("get_current_ancestor_cgroup_id", (5, 14)),
     125: ("ktime_get_boot_ns", (5, 8)),
     126: ("seq_printf", (5, 7)),
     127: ("seq_write", (5, 7)),
@@ -73,6 +73,7 @@ MAP_TYPES = {
     2: ("array", (3, 19)),
     5: ("percpu_hash", (4, 6)),
     6: ("percpu_array", (4, 6)),
+    8: ("cgroup_array", (4, 8)),
     27: ("ringbuf", (5, 8)),
     29: ("task_storage", (5, 12)),  # 5.11 has it for LSM programs only
 }

@@ -79,6 +79,12 @@ def test_ends_taken_out_of_the_ring(tmp):
         equal((e.pid, e.name, e.args["count"], e.dur, "ret" in e.args, os.path.basename(e.file)),
               (pid, "pread", 50, 0, False, b"file"), f"{e}")
     equal(t.by_pid(pid).end["unseen"], {"aio": int(count)}, "unseen")
+    # Those that are left out are no events, and so are not told as unseen either.
+    work = tmp / "second" / "work"
+    work.mkdir(parents=True)
+    t, said, _ = trace_said(work.parent, [OPS, "unseen", work], "--exclude", work, cwd=tmp)
+    equal(("unseen" in t.by_pid(said.words["unseen"][0][0]).end, len(requests(t))), (False, 0), "those left out")
+    check_with_reader(t.path)
 
 
 def waiting(tmp, end):

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -214,6 +215,25 @@ os.fsync(fd)
     check(child not in t.pids(), "a child that was there before")
     for e in f.events:
         check(begun * 1e6 - 10 <= e.ts and e.ts + e.dur <= ended * 1e6 + 10, f"time of {e}")
+
+
+@test
+def test_program_that_was_removed(tmp):
+    """It has its name, as the kernel's own short one of it, and not /proc's "NAME (deleted)"; a real one of those stays."""
+    need_root()
+    for name, removed in (("dft-gone", True), ("dft (deleted)", False)):
+        program = tmp / name
+        shutil.copy("/bin/sh", program)
+        with Background([program, "-c", "echo live; read x; echo y >$0", tmp / "out"]) as p:
+            equal(p.line(), b"live\n")
+            if removed:
+                program.unlink()
+            with Tracer(tmp, "-p", p.pid, out=tmp / f"t-{removed}") as tracer:
+                p.tell()
+                t = tracer.wait()
+        f, = t.files
+        equal(f.program, name.translate({ord(c): "_" for c in " ()"}), "name of the file")
+        equal([r for r in f.records if r["args"].get("name") == "comm"], [], "names other than the program's")
 
 
 @test

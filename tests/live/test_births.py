@@ -324,6 +324,26 @@ def test_job_of_a_long_environment(tmp):
 
 
 @test
+def test_job_cut_in_the_middle(tmp):
+    """Of a variable only whose beginning is among the first 128 KiB nothing is said: not rank 1 for 1234."""
+    need_root()
+    name = "PMIX_RANK="
+    for digits, want in ((1, []), (4, []), (5, ["1234"])):
+        env, size = clean_env(), 0
+        size = sum(len(k) + len(v) + 2 for k, v in env.items())
+        for i in range(100):
+            env[f"A{i:04}"] = "x" * 993
+            size += 1000
+        env["B"] = "y" * (128 * 1024 - size - len("B=") - 1 - len(name) - digits)
+        env["PMIX_RANK"] = "1234"
+        env["C"] = "z" * 50
+        t = trace(tmp, ["/bin/true"], env=env, out=tmp / f"t{digits}")
+        f, = t.files
+        equal(said(f, "PR", "rank"), want, f"rank of which {digits} bytes are within")
+        equal(said(f, "CM", "job_env_cut"), [str(sum(len(k) + len(v) + 2 for k, v in env.items()))], "bytes")
+
+
+@test
 def test_no_job(tmp):
     """Where there is no job there is none in the trace; numbers that are none are not ranks."""
     need_root()
@@ -509,6 +529,36 @@ def test_tracing_ends_in_a_call(tmp):
             if how == "open":
                 equal((e.file, e.args.get("unresolved")), (None, "unfinished"), "name of the open")
             equal(t.by_pid(p.pid).exit, {"unknown": 1}, f"exit of {how}")
+
+
+@test
+def test_tracing_ends_between_calls(tmp):
+    """Of one call after the other none is missing before the last one told, which has arguments of its own."""
+    need_root()
+    code = """
+import os, sys
+data = memoryview(bytes((4 << 20) + 100000))
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+print("live", flush=True)
+i = 0
+while True:
+    os.pwrite(fd, data[:(4 << 20) + i % 100000], 0)
+    i += 1
+"""
+    def written(pid):
+        return int(Path(f"/proc/{pid}/io").read_text().split("syscw: ")[1].split()[0])
+
+    for turn in range(4):
+        with running_python(code, tmp / "out") as p:
+            equal(p.line(), b"live\n")
+            with Tracer(tmp, "-p", p.pid, out=tmp / f"t{turn}") as tracer:
+                enough = written(p.pid) + 20
+                while written(p.pid) < enough:
+                    os.sched_yield()
+                t = tracer.stop()
+        counts = [e.args["count"] - (4 << 20) for e in t.events("pwrite")]
+        check(len(counts) >= 20, f"{len(counts)} writes seen")
+        equal(counts, list(range(counts[0], counts[0] + len(counts))), "writes in turn")
 
 
 @test

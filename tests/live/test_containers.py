@@ -256,10 +256,74 @@ def test_select_by_cgroup(tmp):
 
 
 @test
+def test_select_from_a_cgroup_namespace(tmp):
+    """Where the tracer sees other names of cgroups, and from another depth."""
+    need_root()
+    need_program("unshare")
+    with cgroup("inner", "below") as (outer, inner, below):
+        # The tracer's own cgroup becomes its top: once above the one asked for, once beside it.
+        for home in (outer, unified()):
+            ready, ready_w = os.pipe()
+            enter = f"echo $$ >{home}/cgroup.procs && exec unshare -C \"$@\""
+            with in_cgroup(below, WRITER, tmp / "f") as p:
+                equal(p.line(), b"live\n")
+                tracer = Background(["sh", "-c", enter, "sh", TRACER, "-o", tmp / home.name, "--cgroup", inner,
+                                     "--ready-fd", str(ready_w)], pass_fds=[ready_w])
+                os.close(ready_w)
+                with tracer:
+                    equal(os.read(ready, 1), b"r", "the tracer is ready")
+                    os.close(ready)
+                    p.tell()
+                    equal(p.wait(), 0)
+                    tracer.proc.send_signal(signal.SIGINT)
+                    equal(tracer.wait(), 0, "exit status of the tracer")
+            t = load(tmp / home.name)
+            equal(seen(t, tmp, "f"), [1, 1], f"writes seen from {home}")
+
+
+@test
+def test_select_a_process_with_threads(tmp):
+    """All its threads, also one that makes its first call when the process has another name."""
+    need_root()
+    code = """
+import os, sys, threading
+r, w = os.pipe()
+def write(name):
+    with open(sys.argv[1] + name, "w") as f:
+        f.write(name)
+def late():
+    os.read(r, 1)
+    write("late")
+other = threading.Thread(target=late)
+other.start()
+def rename(name):
+    with open("/proc/self/comm", "w") as f:
+        f.write(name)
+rename("dft-chosen")
+print("live", flush=True)
+sys.stdin.readline()
+write("early")
+rename("not-chosen")
+os.write(w, b"x")
+other.join()
+"""
+    with running_python(code, tmp / "f-") as p:
+        equal(p.line(), b"live\n")
+        with Tracer(tmp, "--comm", "dft-chosen") as tracer:
+            p.tell()
+            equal(p.wait(), 0)
+            t = tracer.stop()
+    for name in ("early", "late"):
+        e, = t.events("write", file=tmp / f"f-{name}")
+        equal((e.ret, e.tid == e.pid), (len(name), name == "early"), f"write of {name}")
+
+
+@test
 def test_selection_errors(tmp):
     need_root()
     with cgroup() as (empty,):
         for options, words in ((["--cgroup", empty], ["matches no process"]),
+                               (["--cgroup", os.path.relpath(tmp, unified())], ["not a directory of the cgroup2"]),
                                (["--cgroup", str(empty) + "-not"], ["no such cgroup"]),
                                (["--cgroup", tmp], ["not a directory of the cgroup2"]),
                                (["--uid", "nobody-at-all"], ["no such user"])):

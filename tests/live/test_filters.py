@@ -293,6 +293,32 @@ def test_file_types_by_default(tmp):
 
 
 @test
+def test_times_of_pipes(tmp):
+    """The row of a pipe has the shortest and the longest call, and the end of the last, by the program's clock."""
+    need_root()
+    code = """
+import os, time
+r, w = os.pipe()
+now = lambda: time.clock_gettime_ns(time.CLOCK_REALTIME) // 1000
+begin = now()
+for i in range(50):
+    os.write(w, b"12345")
+print(begin, now(), os.fstat(w).st_ino)
+"""
+    t = trace(tmp, [PYTHON, "-I", "-S", "-c", code], "--precise")
+    begin, end, ino = (int(word) for word in t.run.out.split())
+    f, = t.files
+    row, = [r for r in f.records if r["ph"] == 3 and r["name"] == "write" and
+            f.resolve(r["args"]["fhash"]) == b"pipe:[%d]" % ino]
+    a = row["args"]
+    equal((a["dft_cnt"], a["ret_sum"]), (50, 250), "calls and bytes")
+    # The clocks are read in turn, and one is compared with the other once only: 1 ms is far more than that.
+    check(begin - 1000 <= row["ts"] <= a["last"] <= end + 1000, f"times: {row}, the program's {begin} to {end}")
+    mean = a["dur_sum_ns"] / 50000
+    check(a["dur_min"] - 0.5 <= mean <= a["dur_max"] + 0.5, f"durations: {a}")
+
+
+@test
 def test_terminals(tmp):
     """A terminal is its own class; its bytes are no bytes of files."""
     ours, its = os.openpty()

@@ -26,7 +26,7 @@ void dft_check_begin(struct dft_check *c)
 	dft_index_clear(&c->hashes);
 	dft_index_clear(&c->entity_at);
 	dft_index_clear(&c->types);
-	c->line = c->last_id = c->pid = 0;
+	c->line = c->last_id = c->pid = c->unseen = 0;
 	c->have_id = c->have_pid = c->start_told = false;
 	c->start_line = c->end_line = 0;
 	c->err = 0;
@@ -233,10 +233,30 @@ static void check_row(struct dft_check *c)
 		dft_add_sat(&c->aggregated, cnt);
 }
 
+/* How a call ended. */
+enum { HAS_RET = 1, IS_UNFINISHED = 2, IS_UNSEEN = 4 };
+
+static unsigned int result_bit(struct dft_str key)
+{
+	return DFT_STR_IS(key, "ret") || DFT_STR_IS(key, "errno") ? HAS_RET :
+	       DFT_STR_IS(key, "unfinished")			  ? IS_UNFINISHED :
+	       DFT_STR_IS(key, "unseen")			  ? IS_UNSEEN : 0;
+}
+
+static void check_result(struct dft_check *c, unsigned int result)
+{
+	if (c->r->ph != DFT_PH_COMPLETE || c->r->letter || !DFT_STR_IS(c->r->cat, "POSIX"))
+		return;
+	if (result & HAS_RET && result != HAS_RET)
+		FAULT(c, "a result beside args.%s", result & IS_UNSEEN ? "unseen" : "unfinished");
+	c->unseen += (result & IS_UNSEEN) != 0;
+}
+
 static void check_args(struct dft_check *c)
 {
 	struct dft_jsonr *j = &c->json;
 	const struct dft_jsonr_node *k, *args = c->r->args;
+	unsigned int result = 0;
 	bool first = true;
 
 	/* In 2025 hhash could be absent. */
@@ -245,8 +265,11 @@ static void check_args(struct dft_check *c)
 		first = dft_jsonr_get(j, args, "hhash") != NULL;
 		FAULT(c, first ? "args.hhash is not the first of args" : "args.hhash is missing");
 	}
-	for (; k; k = dft_jsonr_next(j, args, k))
+	for (; k; k = dft_jsonr_next(j, args, k)) {
+		result |= result_bit(dft_jsonr_str(j, k));
 		check_arg(c, dft_jsonr_str(j, k), dft_jsonr_value(k));
+	}
+	check_result(c, result);
 }
 
 /* HH, FH and SH: the hash must be that of the name, and new. */
@@ -357,6 +380,29 @@ static void check_aggregated(struct dft_check *c, const struct dft_jsonr_node *l
 		      " calls", told, c->aggregated);
 }
 
+/* Where events have arguments at all, each says so itself. */
+static void check_unseen(struct dft_check *c)
+{
+	struct dft_jsonr *j = &c->json;
+	const struct dft_jsonr_node *v = dft_jsonr_get(j, c->r->args, "unseen");
+	const struct dft_jsonr_node *cfg = dft_jsonr_get(j, c->r->args, "cfg");
+	const struct dft_jsonr_node *args = cfg && cfg->type == DFT_JSONR_OBJECT ?
+						    dft_jsonr_get(j, cfg, "metadata") : NULL;
+	uint64_t has_args = 1, told = 0;
+
+	if (v && v->type != DFT_JSONR_OBJECT) {
+		FAULT(c, "end: args.unseen is not an object");
+		return;
+	}
+	if (v)
+		told = dft_sum_counts(j, v, NULL, 0);
+	if (args && (!dft_jsonr_u64(j, args, &has_args) || !has_args))
+		return;
+	if (told != c->unseen)
+		FAULT(c, "end: args.unseen is %" PRIu64 " in all, the events that say unseen are %" PRIu64,
+		      told, c->unseen);
+}
+
 static void check_losses(struct dft_check *c)
 {
 	static const char *const missed[] = { "undecoded", "unknown", "compat" };
@@ -372,6 +418,7 @@ static void check_losses(struct dft_check *c)
 		FAULT(c, "end: args.lost is neither an object nor a number");
 	}
 	check_aggregated(c, v);
+	check_unseen(c);
 	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
 		v = dft_jsonr_get(j, c->r->args, missed[i]);
 		if (v)

@@ -48,6 +48,7 @@ struct dft_check {
 	uint64_t line;
 	uint64_t last_id;
 	uint64_t pid;
+	uint64_t unseen; /* events that say so */
 	bool have_id, have_pid;
 	bool start_told; /* that there are events before it */
 	uint64_t start_line, end_line; /* 0: not seen */

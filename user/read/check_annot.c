@@ -242,7 +242,7 @@ void dft_check_entity_record(struct dft_check *c, char second)
 		check_er(c);
 }
 
-/* Something is so from a time on, for the reason in `value`; whether there is one. */
+/* Something is so from a time on, as `value` says; whether that is there. */
 static bool check_since(struct dft_check *c, const char *what)
 {
 	const struct dft_jsonr_node *ts = dft_jsonr_get(&c->json, c->r->args, "ts");
@@ -284,6 +284,8 @@ void dft_check_cm(struct dft_check *c)
 		check_coverage(c, "probes_unarmed", false);
 	else if (DFT_STR_IS(name, "aggregated_from"))
 		check_since(c, "aggregated_from");
+	else if (DFT_STR_IS(name, "comm"))
+		check_since(c, "comm");
 	else if (!dft_jsonr_get(&c->json, c->r->args, "value"))
 		FAULT(c, "CM: args.value is missing");
 }

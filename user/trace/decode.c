@@ -279,8 +279,10 @@ static void take_env(struct dft_engine *engine, struct dft_proc *proc, const cha
 		     uint64_t full_len)
 {
 	struct dft_job old = proc->job;
+	/* Of the last string there may be more than was sent: half a number is another number. */
+	const char *nul = full_len > len ? memrchr(env, '\0', len) : NULL;
 
-	dft_jobenv_scan(env, len, &proc->job);
+	dft_jobenv_scan(env, full_len <= len ? len : nul ? (size_t)(nul - env) : 0, &proc->job);
 	dft_format_job(engine, proc, &old);
 	if (full_len > len)
 		dft_format_job_cut(engine, proc, full_len);

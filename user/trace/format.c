@@ -418,6 +418,8 @@ void dft_format_call(struct dft_engine *engine, struct dft_proc *proc,
 
 	if (engine->cfg->args)
 		declare_names(&v);
+	if (rec->ret == DFT_RESULT_UNSEEN)
+		proc->unseen[rec->nr >= DFT_NR_AIO]++;
 	engine->events++;
 	event_begin(&json, engine, proc, dft_sys_event_of(v.sys, rec), "POSIX", DFT_LINE_LIBC_IO, rec->tid,
 		    rec->ts_ns, rec->dur_ns);

@@ -43,7 +43,5 @@ int dft_request_record(struct dft_engine *engine, const struct dft_rec_request *
 		engine->bad_records++;
 		return 0;
 	}
-	if (rec->call.ret == DFT_RESULT_UNSEEN)
-		proc->unseen[rec->call.nr >= DFT_NR_AIO]++;
 	return dft_engine_call(engine, proc, &rec->call, rec->serial);
 }

@@ -47,97 +47,65 @@ static int find_user(struct dft_select *select, const char *text)
 
 /* ---- --cgroup ------------------------------------------------------------------------------- */
 
-/* The directory of a cgroup: as it is named, or below the mount. -errno; -EINVAL: it is something else. */
+/* A directory of the cgroup2 file system. -errno; -EINVAL: it is something else. */
+static int open_directory(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statfs fs;
+
+	if (fd < 0)
+		return errno == ENOTDIR ? -EINVAL : -errno;
+	if (!fstatfs(fd, &fs) && fs.f_type == CGROUP2_MAGIC)
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+/* As it is named, or below the mount; what is wrong with the name as it is given is told rather. */
 static int open_cgroup(const struct dft_cgroups *cgroups, const char *text)
 {
 	char path[PATH_MAX];
-	struct statfs fs;
-	int fd = open(text, O_RDONLY | O_DIRECTORY | O_CLOEXEC), named = fd < 0 ? -errno : 0;
+	int fd = open_directory(text), below;
 
-	if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_MAGIC)
-		return fd;
 	if (fd >= 0)
-		close(fd);
+		return fd;
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", cgroups->mount, text) >= sizeof(path))
 		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	return named && named != -ENOTDIR ? named : -EINVAL;
+	below = open_directory(path);
+	return below >= 0 ? below : fd;
 }
 
-static int id_of(int fd, uint64_t *id)
+static int find_cgroup(struct dft_select *select, const char *text, const struct dft_cgroups *cgroups)
 {
-	struct {
-		struct file_handle head;
-		uint64_t id;
-	} handle = { .head = { .handle_bytes = sizeof(*id) } };
-	int mount;
+	int fd = cgroups->fd < 0 ? -ENODEV : open_cgroup(cgroups, text);
 
-	if (name_to_handle_at(fd, "", &handle.head, &mount, AT_EMPTY_PATH))
-		return -errno;
-	memcpy(id, handle.head.f_handle, sizeof(*id));
-	return 0;
-}
-
-static uint32_t depth_of(const char *path)
-{
-	uint32_t depth = 0;
-
-	for (const char *p = path; *p; p++)
-		depth += *p == '/' && p[1];
-	return depth;
-}
-
-static int find_cgroup(struct dft_select *select, const char *text, struct dft_cgroups *cgroups)
-{
-	int err, fd = cgroups->fd < 0 ? -ENODEV : open_cgroup(cgroups, text);
-
-	if (fd < 0) {
-		err = fd;
-	} else {
-		err = id_of(fd, &select->cgroup);
-		close(fd);
-	}
-	if (!err) {
-		select->path = dft_cgroups_path(cgroups, select->cgroup);
-		err = select->path ? 0 : -ESTALE;
-	}
-	if (!err)
-		select->level = depth_of(select->path);
-	else if (err == -ENODEV)
+	if (fd == -ENODEV)
 		dft_error("--cgroup %s: no cgroup2 file system is mounted here (mount one)", text);
-	else if (err == -EINVAL)
+	else if (fd == -EINVAL)
 		dft_error("--cgroup %s: not a directory of the cgroup2 file system, which is at %s (give one of "
 			  "those)", text, cgroups->mount);
-	else
+	else if (fd < 0)
 		dft_error("--cgroup %s: %s (give a directory of the cgroup2 file system, which is at %s)", text,
-			  err == -ENOENT ? "no such cgroup" : strerror(-err), cgroups->mount);
-	return err;
+			  fd == -ENOENT ? "no such cgroup" : strerror(-fd), cgroups->mount);
+	select->cgroup = fd;
+	return fd < 0 ? fd : 0;
 }
 
 /* ---- who matches now ------------------------------------------------------------------------ */
 
-static bool is_below(const char *path, const char *top)
-{
-	size_t n = strcmp(top, "/") ? strlen(top) : 0;
-
-	return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
-}
-
-static bool matches(const struct dft_select *select, uint32_t pid)
+static bool matches(const struct dft_select *select, unsigned long pid)
 {
 	struct dft_identified who;
 
-	if (dft_target_identify(pid, &who))
+	/* 0: one that cannot be seen from here. */
+	if (!pid || (pid_t)pid == getpid() || dft_target_identify((uint32_t)pid, &who))
 		return false; /* gone meanwhile */
 	return (select->uid == UINT32_MAX || who.uid == select->uid) &&
-	       (!select->comm[0] || !strcmp(who.comm, select->comm)) &&
-	       (!select->path || is_below(who.cgroup, select->path));
+	       (!select->comm[0] || !strcmp(who.comm, select->comm));
 }
 
-/* How many processes match, the tracer not counted; or -errno. */
-static long count_matches(const struct dft_select *select)
+/* Those of /proc. */
+static long count_all(const struct dft_select *select)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
@@ -149,20 +117,59 @@ static long count_matches(const struct dft_select *select)
 		char *end;
 		unsigned long pid = strtoul(entry->d_name, &end, 10);
 
-		if (pid && !*end && (pid_t)pid != getpid() && matches(select, (uint32_t)pid))
-			n++;
+		n += !*end && matches(select, pid);
 	}
 	closedir(proc);
 	return n;
 }
 
+/* Those that are in the cgroup itself. */
+static long count_members(const struct dft_select *select, int dir)
+{
+	int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	FILE *procs = fd < 0 ? NULL : fdopen(fd, "r");
+	unsigned long pid;
+	long n = 0;
+
+	if (!procs) {
+		if (fd >= 0)
+			close(fd);
+		return 0; /* it has been removed */
+	}
+	while (fscanf(procs, "%lu", &pid) == 1)
+		n += matches(select, pid);
+	fclose(procs);
+	return n;
+}
+
+/* Those in it and below it: by the file system, for names depend on the cgroup namespace. */
+static long count_cgroup(const struct dft_select *select, int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	long n;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	n = count_members(select, fd);
+	while ((entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			n += count_cgroup(select, fd, entry->d_name);
+	closedir(dir);
+	return n;
+}
+
 int dft_select_resolve(struct dft_select *select, const struct dft_config *cfg,
-		       struct dft_cgroups *cgroups)
+		       const struct dft_cgroups *cgroups)
 {
 	int err = 0;
 	long n;
 
-	*select = (struct dft_select){ .uid = UINT32_MAX };
+	*select = (struct dft_select){ .cgroup = -1, .uid = UINT32_MAX };
 	if (!dft_select_is_on(cfg))
 		return 0;
 	if (cfg->comm)
@@ -173,16 +180,24 @@ int dft_select_resolve(struct dft_select *select, const struct dft_config *cfg,
 		err = find_cgroup(select, cfg->cgroup, cgroups);
 	if (err)
 		return err;
-	n = count_matches(select);
+	n = cfg->cgroup ? count_cgroup(select, select->cgroup, ".") : count_all(select);
 	if (n < 0) {
 		dft_error("/proc: %s (mount it)", strerror((int)-n));
 		return (int)n;
 	}
 	if (!n && cfg->cgroup) {
-		dft_error("--cgroup %s: matches no process (start the job in it first)", cfg->cgroup);
+		dft_error("--cgroup %s: matches no process%s (start the job in it first)", cfg->cgroup,
+			  cfg->uid || cfg->comm ? " of that user or name" : "");
 		return -ESRCH;
 	}
 	dft_info("%ld running %s; later ones are traced as they come", n,
 		 n == 1 ? "process matches" : "processes match");
 	return 0;
+}
+
+void dft_select_close(struct dft_select *select)
+{
+	if (select->cgroup >= 0)
+		close(select->cgroup);
+	select->cgroup = -1;
 }

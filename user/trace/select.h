@@ -10,20 +10,19 @@
 #include "config.h"
 
 struct dft_select {
-	uint64_t cgroup;             /* its id; 0 = any */
-	uint32_t level;              /* how far below the top it is */
-	const char *path;            /* from the top; lives as long as the dft_cgroups */
-	uint32_t uid;                /* UINT32_MAX = any */
-	char comm[DFT_COMM_LEN];     /* filled with NULs; empty = any */
+	int cgroup;              /* its directory; -1 = any */
+	uint32_t uid;            /* UINT32_MAX = any */
+	char comm[DFT_COMM_LEN]; /* filled with NULs; empty = any */
 };
 
 /* Any of the three is asked for. */
 bool dft_select_is_on(const struct dft_config *cfg);
 /*
  * Looks up what is asked for, and says how many running processes it is. 0, or -errno after one line that
- * says why there can be none.
+ * says why there can be none; dft_select_close() in either case.
  */
 int dft_select_resolve(struct dft_select *select, const struct dft_config *cfg,
-		       struct dft_cgroups *cgroups);
+		       const struct dft_cgroups *cgroups);
+void dft_select_close(struct dft_select *select);
 
 #endif

@@ -676,6 +676,7 @@ static void cleanup(struct session *s)
 	dft_retire_stop(&s->retire);
 	dft_tracer_free(s->tracer);
 	dft_engine_free(&s->engine);
+	dft_select_close(&s->select);
 	dft_cgroups_close(&s->cgroups);
 	dft_sink_free(s->sink);
 	dft_child_free(s->child);
@@ -693,7 +694,7 @@ static void cleanup(struct session *s)
 int dft_session_run(const struct dft_config *cfg)
 {
 	struct session s = { .cfg = cfg, .epoll_fd = -1, .tick_fd = -1, .signal_fd = -1,
-			     .duration_fd = -1, .cgroups.fd = -1 };
+			     .duration_fd = -1, .cgroups.fd = -1, .select.cgroup = -1 };
 	int status = DFT_EXIT_TRACER;
 	bool output_failed;
 

@@ -104,23 +104,9 @@ static char *read_whole(uint32_t pid, const char *name, size_t *len)
 	return NULL;
 }
 
-/* The line of cgroup2 in /proc/PID/cgroup. */
-static void take_cgroup(const char *text, struct dft_identified *out)
-{
-	const char *at = strncmp(text, "0::", 3) ? strstr(text, "\n0::") : text;
-	size_t len;
-
-	if (!at)
-		return;
-	at += *at == '\n' ? 4 : 3;
-	len = strcspn(at, "\n");
-	if (len < sizeof(out->cgroup))
-		memcpy(out->cgroup, at, len);
-}
-
 int dft_target_identify(uint32_t pid, struct dft_identified *out)
 {
-	struct dft_buf status = DFT_BUF_INIT, cgroup = DFT_BUF_INIT, comm = DFT_BUF_INIT;
+	struct dft_buf status = DFT_BUF_INIT, comm = DFT_BUF_INIT;
 	char path[64];
 	int err = read_status(pid, &status);
 
@@ -130,22 +116,13 @@ int dft_target_identify(uint32_t pid, struct dft_identified *out)
 		err = read_file(path, &comm);
 	}
 	if (!err) {
-		snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
-		err = read_file(path, &cgroup);
-		dft_buf_putc(&cgroup, '\0');
-	}
-	if (!err && cgroup.failed)
-		err = -ENOMEM;
-	if (!err) {
 		out->uid = (uint32_t)status_field(status.data, "\nUid:");
 		/* A newline behind it; there may be others in it. */
 		if (comm.len && comm.len <= sizeof(out->comm))
 			memcpy(out->comm, comm.data, comm.len - 1);
-		take_cgroup(cgroup.data, out);
 	}
 	dft_buf_free(&status);
 	dft_buf_free(&comm);
-	dft_buf_free(&cgroup);
 	return err;
 }
 
@@ -161,6 +138,16 @@ int dft_target_home(struct dft_scene *out)
 	return 0;
 }
 
+/* What the kernel puts behind the name of a program that has been removed. */
+static void strip_deleted(char *exe)
+{
+	static const char mark[] = " (deleted)";
+	size_t len = strlen(exe), n = sizeof(mark) - 1;
+
+	if (len > n && !strcmp(exe + len - n, mark) && access(exe, F_OK))
+		exe[len - n] = '\0';
+}
+
 void dft_target_describe(uint32_t pid, struct dft_described *out)
 {
 	char path[64], *exe, *slash;
@@ -173,6 +160,7 @@ void dft_target_describe(uint32_t pid, struct dft_described *out)
 	exe = read_link(path);
 	if (!exe)
 		return;
+	strip_deleted(exe);
 	slash = strrchr(exe, '/');
 	out->program = strdup(slash ? slash + 1 : exe);
 	free(exe);

@@ -14,9 +14,8 @@ int dft_target_check(pid_t pid);
 void dft_target_describe(uint32_t pid, struct dft_described *out);
 /* As whom, where and under what name a process runs. */
 struct dft_identified {
-	uint32_t uid;   /* the real one */
+	uint32_t uid; /* the real one */
 	char comm[DFT_COMM_LEN];
-	char cgroup[4096]; /* of cgroup2, from the top; empty when there is none */
 };
 
 /* 0 or -errno. */

@@ -75,8 +75,7 @@ static uint8_t forms_to_drop(const struct dft_strv *only, unsigned int nr)
 
 static void set_selection(struct dftrace_bpf__rodata *knobs, const struct dft_select *select)
 {
-	knobs->dft_knob_cgroup = select->cgroup;
-	knobs->dft_knob_level = select->level;
+	knobs->dft_knob_cgroup = select->cgroup >= 0;
 	knobs->dft_knob_uid = select->uid;
 	memcpy((void *)knobs->dft_knob_comm, select->comm, sizeof(select->comm));
 }
@@ -160,6 +159,7 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg, const s
 		const struct variant *variant, bool faults)
 {
 	struct dftrace_bpf *skel = dftrace_bpf__open();
+	uint32_t first = 0;
 	int err;
 
 	if (!skel)
@@ -190,7 +190,12 @@ static int load(struct dft_tracer *tracer, const struct dft_config *cfg, const s
 	if (!err && !skel->rodata->dft_knob_verdicts)
 		err = bpf_map__set_max_entries(skel->maps.verdicts, 1);
 	if (!err)
+		err = bpf_map__set_autocreate(skel->maps.selected, select->cgroup >= 0);
+	if (!err)
 		err = dftrace_bpf__load(skel);
+	if (!err && select->cgroup >= 0)
+		err = bpf_map__update_elem(skel->maps.selected, &first, sizeof(first), &select->cgroup,
+					   sizeof(select->cgroup), BPF_ANY);
 	if (err) {
 		dftrace_bpf__destroy(skel);
 		tracer->skel = NULL;
@@ -711,14 +716,26 @@ int dft_tracer_include(struct dft_tracer *tracer, uint64_t name_id)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-int dft_tracer_detach_calls(struct dft_tracer *tracer)
+/* They went in last and go first: a birth is never missed for a call seen. 0 or -errno. */
+static int detach_down_to(struct dft_tracer *tracer, size_t n)
 {
-	dft_faults_detach(tracer);
-	/* They went in last and go first: a birth is never missed for a call seen. */
-	while (tracer->nlinks > tracer->nbirths)
+	while (tracer->nlinks > n)
 		bpf_link__destroy(tracer->links[--tracer->nlinks]);
 	/* A program that was running just then is done after this. */
 	return dft_tracer_settle(tracer);
+}
+
+int dft_tracer_detach_calls(struct dft_tracer *tracer)
+{
+	int err, last;
+
+	dft_faults_detach(tracer);
+	/* All but the exits: calls under way may still end, and there are no new ones. */
+	err = detach_down_to(tracer, tracer->nbirths + 1);
+	if (!err)
+		err = pass_of(tracer->skel->progs.call_keep_args);
+	last = detach_down_to(tracer, tracer->nbirths);
+	return err ? err : last;
 }
 
 int dft_tracer_unfinished(struct dft_tracer *tracer)
