@@ -755,7 +755,7 @@ def summary_coverage(tmp):
     text = run("summary", tmp / "a.pfw.gz", rc=0).out
     for part in ("3 names that could not be found out: fault 2, dirfd 1\n",
                  "3 calls that had not ended: read 2, wait 1\n", "4 calls not decoded\n",
-                 "1 processes of which something cannot be seen: io_uring 1\n"):
+                 "1 process of which something cannot be seen: io_uring 1\n"):
         check(part in text, f"{part!r} not in {text!r}")
 
 

@@ -18,6 +18,7 @@ files are bytes throughout. Nothing here waits by sleeping: the tracer says over
 is live, and everything else is waited for by pidfd or pipe with a deadline.
 """
 import collections
+import concurrent.futures
 import contextlib
 import functools
 import hashlib
@@ -40,7 +41,7 @@ __all__ = [
     "equal", "need_root", "need_feature", "need_program", "clean_env", "run", "Run", "trace",
     "Tracer", "load", "load_file", "Trace", "TraceFile", "Event", "dfhash", "LIVE_TIMEOUT",
     "running_python", "read_until", "one_error_line", "Background", "as_user_argv",
-    "check_with_reader", "tempdir", "info", "PYTHON", "ERROR_LINE",
+    "check_with_reader", "tempdir", "info", "PYTHON", "ERROR_LINE", "two_at_a_time",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -153,6 +154,16 @@ def tempdir(label="test"):
             shutil.rmtree(os.fsencode(path), ignore_errors=True)
             if path.exists():
                 raise Fail(f"temporary directory {path} could not be removed")
+
+
+def two_at_a_time(fn, items):
+    """The results of fn for each item. A tracer that starts mostly waits, for the kernel."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(fn, item) for item in items]
+        try:
+            return [f.result() for f in futures]
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 # ---- what is needed --------------------------------------------------------------------------

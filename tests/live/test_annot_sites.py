@@ -187,7 +187,7 @@ def test_red_zone(tmp):
 @test
 def test_red_zone_of_calls(tmp):
     """The five-byte nop becomes a call, where the kernel does so; else it is a trap as well."""
-    red_zone(tmp, "annot_redzone_nop5", {CALL, TRAP}, 24)
+    red_zone(tmp, "annot_redzone_nop5", {CALL, TRAP}, 12)
 
 
 @test

@@ -111,14 +111,17 @@ def test_threads_and_forks_all_the_time(tmp):
         t.no_loss()
 
 
+TIMES = 100
+
+
 @test
-def test_two_hundred_attaches(tmp):
+def test_many_attaches(tmp):
     """To a process that opens, reads and closes all the time: no wrong name, no absurd duration."""
     need_root()
     events, threads = 0, collections.Counter()
     with Background([PROGS / "open_loop", "200", "1"], cwd=tmp) as target:
         equal(target.line(), b"live\n")
-        for n in range(200):
+        for n in range(TIMES):
             begun = time.time()
             # At once, or after a moment in which some thousand events happen.
             options = ["-d", "0.004"] if n % 4 else []
@@ -138,8 +141,8 @@ def test_two_hundred_attaches(tmp):
             threads.update({e.tid for e in f.events})
             for path in (tmp / "t").iterdir():
                 path.unlink()
-    check(events > 20000, f"only {events} events in 200 attaches")
-    check(list(threads.values())[0] > 140, f"attaches with events: {threads}")
+    check(events > 100 * TIMES, f"only {events} events in {TIMES} attaches")
+    check(list(threads.values())[0] > TIMES * 7 // 10, f"attaches with events: {threads}")
 
 
 def check_loop(base, events):

@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 from dfttest import *  # noqa: E402,F403
 
 REUSE = BUILD / "tests/progs/reuse"
-ROUNDS = 20000
+ROUNDS = 10000
 
 # Mounts what the words before -- say, within a mount namespace that ends with the program.
 IN_NAMESPACE = ["unshare", "-m", "--propagation", "private", "sh", "-ec", """
@@ -141,7 +141,7 @@ def test_mount_namespaces(tmp):
     (tmp / "source/f").touch()
     mount = [f"mount --bind {tmp}/source {tmp}/{b}" for b in ("b0", "b1")]
     need_mount("bind mounts", *mount)
-    rounds = 4000
+    rounds = 2000
     t = trace(tmp, [*IN_NAMESPACE, *mount, "--", REUSE, "mounts", str(rounds), f"{tmp}/b0/f",
                     f"{tmp}/b1/f"], "--ring", "64M")
     t.no_loss()

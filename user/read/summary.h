@@ -146,7 +146,7 @@ uint64_t dft_files_unknown(const struct dft_job *job);
 /* One line of what a trace does not tell. */
 struct dft_coverage {
 	const char *key;  /* in JSON */
-	const char *what; /* the number, in words */
+	const char *one, *many; /* of what, in words */
 	uint64_t n;
 	const char *group; /* of the counts in job->doubts that say more, or NULL */
 };

@@ -200,7 +200,7 @@ static int put_procs(FILE *f, const struct dft_job *job, uint64_t top)
 }
 
 static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint64_t sum,
-		      const struct dft_vec *counts)
+		      const struct dft_vec *counts, const char *one, const char *many)
 {
 	const struct dft_count *c = counts->v;
 	char a[CELL_SZ];
@@ -209,7 +209,7 @@ static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint
 	if (!counts->n)
 		return 0;
 	fprintf(f, "\n%s: ", what);
-	plural(f, sum, "call", "calls");
+	plural(f, sum, one, many);
 	fputc('\n', f);
 	dft_table_init(&t, "rll");
 	for (size_t i = 0; i < counts->n; i++, c++) {
@@ -402,7 +402,7 @@ static void put_coverage(FILE *f, const struct dft_job *job)
 	if (n)
 		fputs("\nCoverage, what the events do not tell:\n", f);
 	for (size_t i = 0; i < n; i++) {
-		fprintf(f, "%" PRIu64 " %s", lines[i].n, lines[i].what);
+		plural(f, lines[i].n, lines[i].one, lines[i].many);
 		if (lines[i].group)
 			put_doubts(f, job, lines[i].group);
 		fputc('\n', f);
@@ -432,10 +432,12 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 	if (!err)
 		put_coverage(f, job);
 	if (!err)
-		err = put_counts(f, job, "Lost", job->lost_cnt, &job->lost);
+		err = put_counts(f, job, "Lost", job->lost_cnt, &job->lost, "call or record",
+				 "calls and records");
 	if (!err)
-		err = put_counts(f, job, "Filtered, not traced", job->filtered_cnt, &job->filtered);
+		err = put_counts(f, job, "Filtered, not traced", job->filtered_cnt, &job->filtered, "call",
+				 "calls");
 	if (!err)
-		err = put_counts(f, job, "Not decoded", job->missed_cnt, &job->missed);
+		err = put_counts(f, job, "Not decoded", job->missed_cnt, &job->missed, "call", "calls");
 	return err;
 }
