@@ -199,18 +199,19 @@ struct dft_task {
 	__u32 serial;    /* while the texts of a request are sent: its serial, else 0 */
 	__u32 pad;
 	__u64 ino, ino2; /* of pipes */
-	__u64 freed_ns;  /* when its last request to take a descriptor away was submitted */
-	__u64 kept_ns;   /* the entry of the call of which `kept` are the arguments: see unfinished.bpf.c */
-	__u64 kept[6];
 	/*
 	 * Here rather than on the stack, as what is loaded from here is a number to the verifier and not
 	 * a pointer, whatever was stored.
 	 */
 	struct dft_place place;
-	struct dft_faults faults;
 	struct dft_rec_batch batch;
 	/* Of the batch. The last one is for a call that finds the batch being taken away. */
 	struct dft_gathered calls[DFT_BATCH_MAX + 1];
+	/* What calls on descriptors do not need stands behind what they do. */
+	struct dft_faults faults;
+	__u64 freed_ns;  /* when its last request to take a descriptor away was submitted */
+	__u64 kept_ns;   /* the entry of the call of which `kept` are the arguments: see unfinished.bpf.c */
+	__u64 kept[6];
 };
 
 /* ---- a request in flight --------------------------------------------------------------------- */
@@ -425,6 +426,15 @@ extern struct iter_scratch_map iter_scratch SEC(".maps");
 extern struct requests_map requests SEC(".maps");
 extern struct ending_map ending SEC(".maps");
 extern struct request_scratch_map request_scratch SEC(".maps");
+
+/*
+ * Most threads of a machine are not traced: the pointer to what BPF programs keep for a task tells
+ * that without a call.
+ */
+ALWAYS_INLINE struct dft_task *state_of(struct task_struct *task)
+{
+	return task->bpf_storage ? bpf_task_storage_get(&tasks, task, NULL, 0) : NULL;
+}
 
 /* ---- core.bpf.c ---------------------------------------------------------------------------- */
 

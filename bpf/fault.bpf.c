@@ -347,11 +347,6 @@ static __attribute__((noinline)) int begin_fault(struct dft_task *t, __u64 addr,
 	return 0;
 }
 
-ALWAYS_INLINE struct dft_task *state_of(struct task_struct *task)
-{
-	return task->bpf_storage ? bpf_task_storage_get(&tasks, task, NULL, 0) : NULL;
-}
-
 /* The tracer's question. */
 static __attribute__((noinline)) int answer(__u64 addr)
 {

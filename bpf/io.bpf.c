@@ -57,15 +57,6 @@ static __attribute__((noinline)) int enter_other(struct dft_task *t, const struc
 	return 1;
 }
 
-/*
- * Most threads of a machine are not traced: the pointer to what BPF programs keep for a task tells
- * that without a call.
- */
-ALWAYS_INLINE struct dft_task *state_of(struct task_struct *task)
-{
-	return task->bpf_storage ? bpf_task_storage_get(&tasks, task, NULL, 0) : NULL;
-}
-
 SEC("?tp_btf/sys_enter")
 int BPF_PROG(IO_SYS_ENTER, struct pt_regs *regs, long nr)
 {

@@ -35,6 +35,7 @@ enum {
 	URING_GETXATTR = 44,
 };
 
+#define PF_IO_WORKER  0x10 /* include/linux/sched.h: a thread that the kernel made for io_uring */
 #define FILE_PTR_MASK (~7ull) /* the lowest bits are flags */
 
 /* What openat2() and its request have behind a pointer. */
@@ -301,9 +302,10 @@ ALWAYS_INLINE void uring_begin(struct dft_task *t, struct dft_submit *s)
 /* The state of the current thread, if its process is traced. */
 ALWAYS_INLINE struct dft_task *submitter(struct task_struct *task)
 {
-	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct dft_task *t = state_of(task);
 
-	if (!t)
+	/* Others are marked when they are born, or at their first call. */
+	if (!t && task->flags & PF_IO_WORKER)
 		t = dft_adopt_worker(task);
 	return t && t->who.pid && !(t->flags & TASK_BEFORE_EXEC) ? t : NULL;
 }

@@ -279,6 +279,7 @@ struct sigpending {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int flags; /* PF_* */
 	struct mm_struct *mm;
 	int exit_code;
 	pid_t pid;
