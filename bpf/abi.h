@@ -558,4 +558,18 @@ enum dft_target_flag {
 	DFT_TARGET_BEFORE_EXEC = 1 << 1, /* our own child: silent until its exec */
 };
 
+/* Identifies a process. */
+struct dft_who {
+	__u64 start_ns; /* CLOCK_BOOTTIME of birth */
+	__u32 pid;
+	__u32 pad;
+};
+
+/* What the iterator over requests in flight is to do. */
+enum dft_sweep {
+	DFT_SWEEP_NAMES = 0,  /* back into the map with the names that requests refer to */
+	DFT_SWEEP_ENDING = 1, /* an end for the requests of the processes in the map `ending` */
+	DFT_SWEEP_ALL = 2,
+};
+
 #endif

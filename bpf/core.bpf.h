@@ -120,13 +120,6 @@ struct dft_place {
 	__u64 id;   /* of the name; 0 = too deep for dft_chain_id() */
 };
 
-/* Identifies a process. */
-struct dft_who {
-	__u64 start_ns; /* CLOCK_BOOTTIME of birth */
-	__u32 pid;
-	__u32 pad;
-};
-
 /* Page faults of one kind in one file, which need not be told one by one. */
 struct dft_fault_run {
 	__u64 id;    /* of the file's name */
@@ -253,12 +246,6 @@ struct dft_request {
 	__u8 flags;      /* enum request_flag */
 	__s64 ret;       /* of those that have ended */
 	__u64 dur_ns;
-};
-
-enum dft_sweep {
-	SWEEP_NAMES = 0,  /* back into the map with the names that requests refer to */
-	SWEEP_ENDING = 1, /* an end for the requests of the processes in the map `ending` */
-	SWEEP_ALL = 2,
 };
 
 /* ---- maps ---------------------------------------------------------------------------------- */

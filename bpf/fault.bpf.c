@@ -9,7 +9,7 @@
  * of the thread, by the next pass of the iterator, or by the thread's end, says the same. Those that had
  * to wait for the disk are few, and their end has a hook: they become events with their duration.
  */
-#include "value.bpf.h"
+#include "filter.bpf.h"
 #include "proc.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -217,7 +217,7 @@ ALWAYS_INLINE __u8 filter_run(const struct dft_fault_run *run)
 {
 	__u64 id = run->id;
 
-	if (dft_knob_only && dft_descs[run->nr & (DFT_NR_MAX - 1)].drop & 1)
+	if (is_dropped(run->nr, 0))
 		return DFT_CLASS_ONLY;
 	if (run->cls)
 		return run->cls;
@@ -409,7 +409,7 @@ static __attribute__((noinline)) int send_fault(struct dft_task *t, const struct
 	__u64 dur_ns = bpf_ktime_get_ns() - run->first_ns;
 	__u8 cls = filter_run(run);
 
-	if (!cls && dft_knob_min_dur && dur_ns < dft_knob_min_dur)
+	if (!cls && is_too_short(dur_ns))
 		cls = DFT_CLASS_MIN_DUR;
 	if (cls || dft_aggregate)
 		return tally_run(t, run, DFT_TALLY_CHOSEN, cls, dur_ns);

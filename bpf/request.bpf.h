@@ -293,7 +293,7 @@ ALWAYS_INLINE bool keep_request_name(__u64 id)
 ALWAYS_INLINE __s64 left_over(const struct dft_request *r)
 {
 	bool over = r->flags & (REQUEST_SKIP | REQUEST_OVERFLOW) ||
-		    (dft_sweep == SWEEP_ENDING && r->nr >= DFT_NR_AIO);
+		    (dft_sweep == DFT_SWEEP_ENDING && r->nr >= DFT_NR_AIO);
 
 	return over ? DFT_RESULT_UNSEEN : DFT_RESULT_UNFINISHED;
 }
@@ -315,13 +315,13 @@ int IO_REQUEST_SWEEP(struct bpf_iter__bpf_map_elem *ctx)
 
 	if (!from || !r)
 		return 0;
-	if (dft_sweep == SWEEP_NAMES) {
+	if (dft_sweep == DFT_SWEEP_NAMES) {
 		if (!keep_request_name(r->name) || !keep_request_name(r->name2))
 			bpf_seq_write(seq, &one, sizeof(one));
 		return 0;
 	}
 	who = r->who;
-	if (dft_sweep == SWEEP_ENDING && !bpf_map_lookup_elem(&ending, &who))
+	if (dft_sweep == DFT_SWEEP_ENDING && !bpf_map_lookup_elem(&ending, &who))
 		return 0;
 	key = *from;
 	IO_REQUEST_OVER(&key, left_over(r), 1);

@@ -282,6 +282,14 @@ class Truth:
                 self.items[call.tgid].append(item)
             self.maps.follow(call, mapped)
 
+    def was_elsewhere(self, tgid, e):
+        """True for as many events as there were such calls."""
+        key = tgid, e.name, e.args.get("address")
+        if not self.elsewhere[key]:
+            return False
+        self.elsewhere[key] -= 1
+        return True
+
     def _mapped(self, call):
         """(name, class) of what a call maps, or works on as a mapping; None for memory."""
         if call.name == "mmap" and not call.has(3, b"MAP_ANONYMOUS"):
@@ -518,7 +526,7 @@ def _compare_process(f, items, process, truth, check_filtered):
         problems.append(f"lost: {f.lost}")
     # Page faults are no calls.
     events = [e for e in after_own_exec(f, truth.log) if not e.name.startswith("mmap_") and
-              not (e.file and truth.elsewhere[f.pid, e.name, e.args.get("address")])]
+              not (e.file and truth.was_elsewhere(f.pid, e))]
     closed_by_range = [e for e in events if e.name == "close" and
                        e.args.get("via") == "close_range"]  # difference 3
     ranges = [i for i in items if i.event == "close_range"]

@@ -479,11 +479,8 @@ int dft_tracer_read(struct dft_tracer *tracer, unsigned int budget)
 
 /* ---- requests in flight ---------------------------------------------------------------------- */
 
-/* As enum dft_sweep of bpf/core.bpf.h. */
-enum { SWEEP_NAMES, SWEEP_ENDING, SWEEP_ALL };
-
 /* How many were dealt with, or -errno. */
-static int sweep_pass(struct dft_tracer *tracer, uint32_t what)
+static int sweep_pass(struct dft_tracer *tracer, enum dft_sweep what)
 {
 	union bpf_iter_link_info info = {
 		.map.map_fd = (uint32_t)bpf_map__fd(tracer->skel->maps.requests),
@@ -508,10 +505,7 @@ bool dft_tracer_requested(const struct dft_tracer *tracer)
 
 int dft_tracer_request_ending(struct dft_tracer *tracer, uint32_t pid, uint64_t start_ns)
 {
-	struct { /* struct dft_who */
-		uint64_t start_ns;
-		uint32_t pid, pad;
-	} who = { .start_ns = start_ns, .pid = pid };
+	struct dft_who who = { .start_ns = start_ns, .pid = pid };
 	uint8_t one = 1;
 
 	return bpf_map__update_elem(tracer->skel->maps.ending, &who, sizeof(who), &one, sizeof(one),
@@ -524,7 +518,7 @@ int dft_tracer_sweep(struct dft_tracer *tracer, bool all)
 
 	/* What the kernel side takes out of the map meanwhile may make the iterator pass others over. */
 	do
-		n = sweep_pass(tracer, all ? SWEEP_ALL : SWEEP_ENDING);
+		n = sweep_pass(tracer, all ? DFT_SWEEP_ALL : DFT_SWEEP_ENDING);
 	while (n > 0);
 	return n ? n : dft_kernel_walk(tracer->skel->maps.ending, any_entry, NULL);
 }
@@ -701,7 +695,7 @@ int dft_tracer_names_in_use(struct dft_tracer *tracer, void (*fn)(void *ctx, uin
 	missed = flush_pass(tracer);
 	__atomic_store_n(keep, false, __ATOMIC_RELEASE);
 	if (!missed && dft_tracer_requested(tracer))
-		missed = sweep_pass(tracer, SWEEP_NAMES);
+		missed = sweep_pass(tracer, DFT_SWEEP_NAMES);
 	if (missed)
 		return missed < 0 ? missed : -EAGAIN;
 	return dft_kernel_walk(tracer->skel->maps.names, walk_name, &walk);
