@@ -79,15 +79,19 @@ def must_run(argv, **kw):
 
 # ---- jobs that run already -------------------------------------------------------------------
 
+def _parent(pid):
+    """That of a process that has not ended, else None."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            state, parent = f.read().rpartition(b")")[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if state in b"ZX" else int(parent)
+
+
 def process_tree(pid):
     """The process and all its descendants, as they are now."""
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat", "rb") as f:
-                parents[int(name)] = int(f.read().rpartition(b")")[2].split()[1])
-        except OSError:
-            continue  # gone meanwhile
+    parents = {int(name): _parent(name) for name in os.listdir("/proc") if name.isdigit()}
     tree = [pid]
     for member in tree:
         tree += [child for child, parent in parents.items() if parent == member]
@@ -111,7 +115,9 @@ def _attach_strace(log, pids):
             os.close(told_r)
             raise Fail(f"strace has not attached to {sorted(waiting)}: {told!r}")
         told += text
-        gone = set(map(int, re.findall(rb"PTRACE_SEIZE, (\d+)\): No such process", told)))
+        # Of one that has ended and not been waited for it says that it may not.
+        refused = re.findall(rb"PTRACE_SEIZE, (\d+)\): (?:No such process|Operation not permitted)", told)
+        gone = {pid for pid in map(int, refused) if _parent(pid) is None}
         waiting -= gone | set(map(int, re.findall(rb"Process (\d+) attached", told)))
     threads = {int(tid): pid for pid in set(pids) - gone for tid in os.listdir(f"/proc/{pid}/task")}
     return strace, told_r, threads
