@@ -80,6 +80,12 @@ void dft_json_bool(struct dft_json *json, const char *key, bool value)
 	dft_buf_puts(json->buf, value ? "true" : "false");
 }
 
+void dft_json_raw(struct dft_json *json, const char *key, const char *text, size_t len)
+{
+	begin(json, key);
+	dft_buf_append(json->buf, text, len);
+}
+
 /*
  * Numbers of up to 15 digits that need no exponent: a whole number divided by a power of ten, both
  * exact in a double, so that the quotient is the double nearest to what is written. NULL: it is none

@@ -134,6 +134,8 @@ void dft_json_array_end(struct dft_json *json);
 void dft_json_u64(struct dft_json *json, const char *key, uint64_t value);
 void dft_json_i64(struct dft_json *json, const char *key, int64_t value);
 void dft_json_bool(struct dft_json *json, const char *key, bool value);
+/* A value that is JSON already, and valid. */
+void dft_json_raw(struct dft_json *json, const char *key, const char *text, size_t len);
 /* A short decimal number that reads back as the same, and as no integer; not finite: a string. */
 void dft_json_f64(struct dft_json *json, const char *key, double value);
 /*

@@ -75,6 +75,8 @@ static int add_file(struct dft_files *f, const char *path, const struct stat *st
 {
 	int rc = S_ISREG(st->st_mode) ? first_time(f, st) : 1;
 
+	if (rc > 0 && S_ISREG(st->st_mode))
+		f->bytes += (uint64_t)st->st_size;
 	return rc > 0 ? push(f, strdup(path)) : rc;
 }
 

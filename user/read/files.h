@@ -12,6 +12,7 @@ struct dft_files {
 	char **v;
 	size_t n;
 	size_t cap;
+	uint64_t bytes;      /* of the regular ones, as they are now */
 	uint64_t errors;     /* arguments and directories that could not be read; each was told */
 	struct dft_index seen; /* a file is taken once, by whatever names it is reached */
 };

@@ -135,7 +135,7 @@ void dft_table_add(struct dft_table *t, const char *fmt, ...)
 }
 
 /* Characters, not bytes; good enough for names that are not in wide scripts. */
-static size_t width_of(const char *s)
+size_t dft_text_width(const char *s)
 {
 	size_t w = 0;
 
@@ -144,9 +144,10 @@ static size_t width_of(const char *s)
 	return w;
 }
 
-static void print_cell(FILE *f, const char *s, size_t width, char align, bool last)
+void dft_print_cell(FILE *f, const char *s, size_t width, char align, bool last)
 {
-	int pad = (int)(width - width_of(s));
+	size_t w = dft_text_width(s);
+	int pad = w < width ? (int)(width - w) : 0;
 
 	if (align == 'r')
 		fprintf(f, "%*s%s", pad, "", s);
@@ -163,7 +164,7 @@ int dft_table_print(struct dft_table *t, FILE *f)
 	if (!width)
 		err = -ENOMEM;
 	for (size_t i = 0; !err && i < t->cnt; i++) {
-		size_t w = width_of(t->cells[i]);
+		size_t w = dft_text_width(t->cells[i]);
 
 		if (w > width[i % t->cols])
 			width[i % t->cols] = w;
@@ -171,7 +172,7 @@ int dft_table_print(struct dft_table *t, FILE *f)
 	for (size_t i = 0; !err && i < t->cnt; i++) {
 		size_t c = i % t->cols;
 
-		print_cell(f, t->cells[i], width[c], t->align[c], c + 1 == t->cols);
+		dft_print_cell(f, t->cells[i], width[c], t->align[c], c + 1 == t->cols);
 	}
 	for (size_t i = 0; i < t->cnt; i++)
 		free(t->cells[i]);

@@ -31,6 +31,11 @@ char *dft_safe_z(char *buf, size_t cap, const char *s);
 char *dft_human_bytes(char *buf, uint64_t bytes);
 char *dft_human_ns(char *buf, uint64_t ns);
 
+/* Columns that a text takes: characters, not bytes. */
+size_t dft_text_width(const char *s);
+/* One cell, padded to `width` unless it is longer; with `last` the line ends. */
+void dft_print_cell(FILE *f, const char *s, size_t width, char align, bool last);
+
 /* A table whose columns are as wide as their widest cell; cells are given row by row. */
 struct dft_table {
 	const char *align; /* per column 'l' or 'r'; the last column, if 'l', is not padded */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hash.h"
+#include "prov.h"
 
 static const char *const field_names[] = {
 	"id", "name", "cat", "type", "pid", "tid", "ts", "dur", "ph", "args",
@@ -172,6 +173,11 @@ bool dft_is_of_app(const struct dft_record *r)
 bool dft_is_of_tracer(const struct dft_record *r)
 {
 	return DFT_STR_IS(r->cat, "dftracer") && !dft_is_of_app(r);
+}
+
+bool dft_is_of_run(const struct dft_record *r)
+{
+	return DFT_STR_IS(r->cat, DFT_PROV_CAT) && (r->letter || r->type == DFT_BY_TRACER);
 }
 
 static int hex_digit(char c)

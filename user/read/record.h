@@ -69,6 +69,9 @@ bool dft_is_of_app(const struct dft_record *r);
 /* Made by the tracer about itself: cat "dftracer", and where there are types that of the tracer. */
 bool dft_is_of_tracer(const struct dft_record *r);
 
+/* The tracer's account of one run of a program: which files went into it, and what came out. */
+bool dft_is_of_run(const struct dft_record *r);
+
 /* Name of a field as in the format. */
 const char *dft_field_name(unsigned int field);
 

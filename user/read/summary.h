@@ -13,6 +13,7 @@
 
 #include "facts.h"
 #include "jsonr.h"
+#include "pass.h"
 #include "record.h"
 #include "source.h"
 #include "tables.h"
@@ -155,12 +156,6 @@ struct dft_coverage {
 
 /* Fills `lines` in with what there is to tell, and returns how many; after dft_job_sort(). */
 size_t dft_coverage(const struct dft_job *job, struct dft_coverage lines[DFT_COVERAGE_MAX]);
-
-/* What stands about the reading itself. */
-struct dft_read_stat {
-	uint64_t files, unfinished, cut, damaged, faults, unread;
-	uint64_t bytes_in, bytes_out;
-};
 
 /* 0 or -ENOMEM. */
 int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
