@@ -41,7 +41,7 @@ $(BUILD)/dftrace-bpf: $(TRACE_OBJ) $(LIB_OBJ)
 	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lbpf -ldeflate -lmd -lpthread
 
 $(BUILD)/dftrace: $(READ_OBJ) $(LIB_OBJ)
-	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lz -lmd -lpthread
+	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lz -ldeflate -lsqlite3 -lmd -lpthread
 
 # ---- kernel side ------------------------------------------------------------------------------
 

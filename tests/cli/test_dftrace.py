@@ -893,11 +893,13 @@ def options_are_documented(tmp):
     """--help, the man page and the completion name the same options."""
     man = (ROOT / "docs/man/dftrace.1").read_text().replace("\\-", "-")
     completion = (ROOT / "completions/dftrace").read_text()
-    for cmd in ([], ["check"], ["summary"]):
+    commands = [[], *([c] for c in re.findall(r"^  ([a-z]+) ", run("--help").out, re.M))]
+    check(["check"] in commands and ["summary"] in commands, f"commands {commands}")
+    for cmd in commands:
         for opt in set(re.findall(r"--[a-z][a-z-]*", run(*cmd, "--help").out)):
             check(opt in man, f"{opt} of {cmd} is not in the man page")
             check(opt in completion, f"{opt} of {cmd} is not in the completion")
-    known = {o for c in ([], ["check"], ["summary"])
+    known = {o for c in commands
              for o in re.findall(r"--[a-z][a-z-]*", run(*c, "--help").out)}
     for text, where in ((man, "man page"), (completion, "completion")):
         for opt in set(re.findall(r"(?<![-\w])--[a-z][a-z-]*", text)):

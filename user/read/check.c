@@ -8,6 +8,7 @@
 
 #include "check_parts.h"
 #include "counts.h"
+#include "marker.h"
 
 /* What is known of a hash, and which complaints about it were already made. */
 enum known {
@@ -26,9 +27,13 @@ void dft_check_begin(struct dft_check *c)
 	dft_index_clear(&c->hashes);
 	dft_index_clear(&c->entity_at);
 	dft_index_clear(&c->types);
-	c->line = c->last_id = c->pid = c->unseen = 0;
-	c->have_id = c->have_pid = c->start_told = false;
-	c->start_line = c->end_line = 0;
+	dft_index_clear(&c->life_of);
+	memset(&c->life, 0, sizeof(c->life));
+	c->lives_n = c->life_at = 0;
+	c->rearranged = 0;
+	c->processes = c->open_ends = 0;
+	c->line = c->pid = 0;
+	c->have_pid = false;
 	c->err = 0;
 }
 
@@ -39,6 +44,8 @@ void dft_check_free(struct dft_check *c)
 	dft_index_free(&c->entity_at);
 	dft_index_free(&c->types);
 	dft_index_free(&c->ids);
+	dft_index_free(&c->life_of);
+	free(c->lives);
 	free(c->raw.buf);
 	memset(c, 0, sizeof(*c));
 }
@@ -100,7 +107,7 @@ static void check_fields(struct dft_check *c)
 	if (r->ph == DFT_PH_OTHER)
 		FAULT(c, "ph is none that the format knows");
 	if (r->has & DFT_F_PID) {
-		if (c->have_pid && r->pid != c->pid)
+		if (c->have_pid && r->pid != c->pid && !c->rearranged)
 			FAULT(c, "pid is %" PRIu64 ", the records before have %" PRIu64, r->pid,
 			      c->pid);
 		c->pid = r->pid;
@@ -111,7 +118,7 @@ static void check_fields(struct dft_check *c)
 static void check_id(struct dft_check *c)
 {
 	const struct dft_record *r = c->r;
-	uint64_t want = c->last_id + 1;
+	uint64_t want = c->life.last_id + 1;
 
 	if (!(r->has & DFT_F_ID))
 		return;
@@ -122,12 +129,14 @@ static void check_id(struct dft_check *c)
 	}
 	c->events++;
 	c->annot.events += r->ph == DFT_PH_COMPLETE && dft_is_of_app(r);
-	if (!c->have_id && r->letter)
+	dft_check_count_id(c);
+	if (!c->life.have_id && r->letter)
 		want = r->id;
-	if (r->id != want)
+	if (!dft_check_id_fits(c, want))
 		FAULT(c, "id is %" PRIu64 ", expected %" PRIu64, r->id, want);
-	c->last_id = r->id;
-	c->have_id = true;
+	if (!(c->rearranged & DFT_REARRANGED_SORT) || r->id > c->life.last_id)
+		c->life.last_id = r->id;
+	c->life.have_id = true;
 }
 
 /* A process with so many may introduce some again: docs/trace-format.md. */
@@ -169,7 +178,7 @@ static void check_ref(struct dft_check *c, struct dft_str key, const struct dft_
 		return;
 	}
 	known = hash_entry(c, hash);
-	if (!known || *known & (kinds | (uint64_t)kinds << TOLD_SHIFT))
+	if (c->rearranged & DFT_REARRANGED_RECOVER || !known || *known & (kinds | (uint64_t)kinds << TOLD_SHIFT))
 		return;
 	/* Said once per hash: a file name that is missing can be used a million times. */
 	*known |= (uint64_t)kinds << TOLD_SHIFT;
@@ -229,8 +238,10 @@ static void check_row(struct dft_check *c)
 		else if (!strcmp(counts[i], "shed"))
 			shed = n;
 	}
-	if (shed)
+	if (shed) {
 		dft_add_sat(&c->aggregated, cnt);
+		dft_add_sat(&c->life.aggregated, cnt);
+	}
 }
 
 /* How a call ended. */
@@ -249,7 +260,7 @@ static void check_result(struct dft_check *c, unsigned int result)
 		return;
 	if (result & HAS_RET && result != HAS_RET)
 		FAULT(c, "a result beside args.%s", result & IS_UNSEEN ? "unseen" : "unfinished");
-	c->unseen += (result & IS_UNSEEN) != 0;
+	c->life.unseen += (result & IS_UNSEEN) != 0;
 }
 
 static void check_args(struct dft_check *c)
@@ -338,11 +349,12 @@ static void check_start(struct dft_check *c)
 {
 	const struct dft_jsonr_node *v;
 
-	if (c->start_line)
-		FAULT(c, "a second start record; the first is in line %" PRIu64, c->start_line);
-	else if (!c->r->letter && (c->r->id != 1 || c->events != 1))
+	if (c->life.start_line)
+		FAULT(c, "a second start record; the first is in line %" PRIu64, c->life.start_line);
+	else if (!c->r->letter && !dft_check_may_lack(c) &&
+		 (c->r->id != 1 || (c->life.ids != 1 && !(c->rearranged & DFT_REARRANGED_SORT))))
 		FAULT(c, "start is not the first event");
-	c->start_line = c->line;
+	c->life.start_line = c->line;
 	v = c->r->args ? dft_jsonr_get(&c->json, c->r->args, "cwd") : NULL;
 	if (v)
 		check_ref(c, (struct dft_str){ "cwd", 3 }, v, KNOWN_FH | KNOWN_SH);
@@ -375,9 +387,9 @@ static void check_aggregated(struct dft_check *c, const struct dft_jsonr_node *l
 
 	if (v && !dft_jsonr_u64(&c->json, v, &told))
 		FAULT(c, "end: args.lost.aggregated is not a non-negative integer");
-	else if (told != c->aggregated)
+	else if (told != c->life.aggregated)
 		FAULT(c, "end: args.lost.aggregated is %" PRIu64 ", the rows that say shed have %" PRIu64
-		      " calls", told, c->aggregated);
+		      " calls", told, c->life.aggregated);
 }
 
 /* Where events have arguments at all, each says so itself. */
@@ -398,9 +410,9 @@ static void check_unseen(struct dft_check *c)
 		told = dft_sum_counts(j, v, NULL, 0);
 	if (args && (!dft_jsonr_u64(j, args, &has_args) || !has_args))
 		return;
-	if (told != c->unseen)
+	if (told != c->life.unseen)
 		FAULT(c, "end: args.unseen is %" PRIu64 " in all, the events that say unseen are %" PRIu64,
-		      told, c->unseen);
+		      told, c->life.unseen);
 }
 
 static void check_losses(struct dft_check *c)
@@ -417,8 +429,10 @@ static void check_losses(struct dft_check *c)
 	} else if (v && v->type != DFT_JSONR_OBJECT && v->type != DFT_JSONR_INT) {
 		FAULT(c, "end: args.lost is neither an object nor a number");
 	}
-	check_aggregated(c, v);
-	check_unseen(c);
+	if (!dft_check_may_lack(c)) {
+		check_aggregated(c, v);
+		check_unseen(c);
+	}
 	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
 		v = dft_jsonr_get(j, c->r->args, missed[i]);
 		if (v)
@@ -428,12 +442,13 @@ static void check_losses(struct dft_check *c)
 
 static void check_end_record(struct dft_check *c)
 {
-	if (c->end_line)
-		FAULT(c, "a second end record; the first is in line %" PRIu64, c->end_line);
-	c->end_line = c->line;
+	if (c->life.end_line)
+		FAULT(c, "a second end record; the first is in line %" PRIu64, c->life.end_line);
+	c->life.end_line = c->line;
 	if (!c->r->args)
 		return;
 	check_num_events(c);
+	dft_check_recovered(c);
 	check_losses(c);
 	dft_check_end_args(c);
 }
@@ -446,13 +461,14 @@ static void check_life(struct dft_check *c)
 
 	if (r->ph == DFT_PH_METADATA)
 		return;
-	if (c->end_line)
-		FAULT(c, "an event after the end record of line %" PRIu64, c->end_line);
+	if (c->life.end_line && !(c->rearranged & DFT_REARRANGED_SORT))
+		FAULT(c, "an event after the end record of line %" PRIu64, c->life.end_line);
 	if (own && DFT_STR_IS(r->name, "start"))
 		check_start(c);
-	else if (!c->start_line && !c->start_told) {
+	else if (!c->life.start_line && !c->life.start_told && !dft_check_may_lack(c) &&
+		 !(c->rearranged & DFT_REARRANGED_SORT)) {
 		FAULT(c, "an event before the start record");
-		c->start_told = true;
+		c->life.start_told = true;
 	}
 	if (own && DFT_STR_IS(r->name, "end"))
 		check_end_record(c);
@@ -466,10 +482,12 @@ static void check_record(struct dft_check *c)
 
 	c->records++;
 	dup = dft_jsonr_find_dup(&c->json, &key);
+	c->rearranged |= dft_rearranged_of(c->r, &c->json);
 	if (dup < 0)
 		c->err = dup;
 	else if (dup)
 		FAULT(c, "key \"%s\" twice in one object", brief(name, key));
+	dft_check_life_of(c);
 	check_fields(c);
 	check_id(c);
 	/* Before args, so that the HH record itself may carry its hash as hhash. */
@@ -503,7 +521,11 @@ int dft_check_line(struct dft_check *c, const struct dft_line *line, bool plain)
 
 int dft_check_end(struct dft_check *c, const struct dft_source_stat *st)
 {
-	c->unfinished = !c->end_line;
+	if (c->rearranged) {
+		dft_check_lives(c, st);
+		return c->err;
+	}
+	c->unfinished = !c->life.end_line;
 	if (!c->records && !st->cut && !st->damaged)
 		dft_faults_add(&c->faults, 0, "unfinished: no records at all");
 	else if (c->unfinished && !st->cut)

@@ -26,6 +26,14 @@ struct dft_annot_counts {
 	uint64_t unarmed;      /* files whose annotations are missing; no fault */
 };
 
+/* Of one process; a file has one, unless it says that it was merged. */
+struct dft_check_life {
+	uint64_t last_id, ids, id_sum, unseen, aggregated;
+	uint64_t start_line, end_line; /* 0: not seen */
+	bool have_id;
+	bool start_told; /* that there are events before it */
+};
+
 struct dft_check {
 	/* What the file turned out to be; complete after dft_check_end(). */
 	struct dft_faults faults;
@@ -36,6 +44,8 @@ struct dft_check {
 	uint64_t aggregated; /* calls in rows, for want of room for one by one; no fault */
 	struct dft_annot_counts annot;
 	bool unfinished;   /* no end record */
+	unsigned int rearranged; /* enum dft_rearranged; see marker.h */
+	uint64_t processes, open_ends; /* of such a file; and those without an end record */
 
 	/* State while reading one file. */
 	struct dft_jsonr json;
@@ -46,12 +56,12 @@ struct dft_check {
 	struct dft_bytes raw;
 	struct dft_record *r;    /* the record and line at hand */
 	uint64_t line;
-	uint64_t last_id;
+	struct dft_check_life life;    /* of the process at hand */
+	struct dft_check_life *lives;  /* of all, in a file that has several */
+	size_t lives_n, lives_cap, life_at;
+	struct dft_index life_of;      /* host and pid -> place in lives, from 1 on */
 	uint64_t pid;
-	uint64_t unseen; /* events that say so */
-	bool have_id, have_pid;
-	bool start_told; /* that there are events before it */
-	uint64_t start_line, end_line; /* 0: not seen */
+	bool have_pid;
 	int err;                       /* -ENOMEM: the result is not to be used */
 };
 

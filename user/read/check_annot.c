@@ -194,7 +194,8 @@ static void check_eh(struct dft_check *c)
 	if (!e)
 		return;
 	/* The declaration itself may still come after a late one, but not the other way round. */
-	if (*e & (late ? DECLARED | DECLARED_LATE : DECLARED))
+	/* In a merged file each process may have declared it. */
+	if (!c->rearranged && *e & (late ? DECLARED | DECLARED_LATE : DECLARED))
 		FAULT(c, "EH: entity %016" PRIx64 " was declared before", id);
 	c->annot.entities += !(*e & (DECLARED | DECLARED_LATE));
 	*e |= late ? DECLARED_LATE : DECLARED;
@@ -213,7 +214,7 @@ static void check_et(struct dft_check *c)
 	type = text_arg(c, "type");
 	if (!dft_index_put(&c->types, dft_hash_bytes(0, type.s, type.n), &fresh))
 		c->err = -ENOMEM;
-	else if (!fresh)
+	else if (!fresh && !c->rearranged)
 		FAULT(c, "ET: type \"%s\" was described before", brief(name, type));
 }
 

@@ -22,6 +22,20 @@ static inline char *brief(char buf[SHORT_SZ], struct dft_str s)
 bool dft_check_has_arg(struct dft_check *c, const char *record, const char *key,
 		       enum dft_jsonr_type type);
 
+/* The rules of files that `dftrace` has rearranged; check_moved.c. */
+/* What a call of this one would be checked against is the record's own process. */
+void dft_check_life_of(struct dft_check *c);
+/* Counts the record's id among those of its process. */
+void dft_check_count_id(struct dft_check *c);
+/* Whether that may be the next id of its process. */
+bool dft_check_id_fits(struct dft_check *c, uint64_t want);
+/* Whether parts of the process may be missing, because they are in other files or lost. */
+bool dft_check_may_lack(const struct dft_check *c);
+/* What the end record says was lost of a cut or damaged file. */
+void dft_check_recovered(struct dft_check *c);
+/* At the end of a file of several processes. */
+void dft_check_lives(struct dft_check *c, const struct dft_source_stat *st);
+
 /* args.relations of any event. */
 void dft_check_relations(struct dft_check *c, const struct dft_jsonr_node *rel);
 /* One of a program's own args. */

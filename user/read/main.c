@@ -11,7 +11,13 @@
 
 static const struct dft_cmd *const commands[] = {
 	&dft_cmd_check,
+	&dft_cmd_events,
+	&dft_cmd_export,
+	&dft_cmd_merge,
+	&dft_cmd_recover,
+	&dft_cmd_split,
 	&dft_cmd_summary,
+	&dft_cmd_timeline,
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))

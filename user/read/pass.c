@@ -236,19 +236,27 @@ static int read_file(struct worker *w, size_t nr)
 	const struct dft_pass_file file = { .path = p->files.v[nr], .nr = nr };
 	struct dft_pass_end end = { 0 };
 	int rc = p->ops->begin ? p->ops->begin(w->state, p->ctx, &file) : 0;
+	bool enough;
 
 	dft_faults_clear(&w->faults);
 	w->noted = 0;
 	if (!rc)
 		rc = read_lines(w, file.path, &end);
-	if (rc)
+	if (rc < 0)
 		return rc;
+	/* Whether there is an end was not looked at, then. */
+	enough = rc == DFT_PASS_ENOUGH;
+	end.ended |= enough;
 	dft_source_stat(w->src, &end.stat);
 	note_progress(w);
 	end.faults = w->faults.total;
 	if (p->ops->end)
 		rc = p->ops->end(w->state, p->ctx, &file, &end);
-	return rc ? rc : file_done(w, nr, &end);
+	else
+		rc = 0;
+	if (!rc)
+		rc = file_done(w, nr, &end);
+	return rc || !enough ? rc : DFT_PASS_ENOUGH;
 }
 
 static void *work(void *worker)
@@ -332,6 +340,8 @@ int dft_pass_run(struct dft_pass *p, int argc, char **argv)
 	sh.total = p->files.bytes;
 	if (!rc)
 		rc = read_all(&sh);
+	if (rc == DFT_PASS_ENOUGH)
+		rc = 0;
 	p->stat.unread += p->files.errors;
 	if (rc)
 		dft_error("%s: %s (nothing of the result is to be used)", p->cmd, strerror(-rc));

@@ -34,6 +34,9 @@ struct dft_pass_end {
 	int error;       /* 0, or the -errno for which it could not be read, or not to its end */
 };
 
+/* From `record`: no more is wanted. The pass ends, and is good. */
+#define DFT_PASS_ENOUGH 1
+
 /* All return 0 or -errno; anything but 0 ends the whole pass. */
 struct dft_pass_ops {
 	size_t state_sz; /* of a thread's state, which starts zeroed */

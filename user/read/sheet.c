@@ -229,6 +229,15 @@ void dft_sheet_real(struct dft_sheet *s, double v, int decimals)
 	number(s, text, text);
 }
 
+void dft_sheet_number(struct dft_sheet *s, const char *json)
+{
+	const char *key = cell_key(s);
+
+	if (key)
+		dft_json_raw(&s->json, key, json, strlen(json));
+	number(s, json, json);
+}
+
 void dft_sheet_none(struct dft_sheet *s)
 {
 	const char *key = cell_key(s);

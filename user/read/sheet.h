@@ -61,6 +61,7 @@ void dft_sheet_hash(struct dft_sheet *s, uint64_t v); /* 16 hex digits */
 void dft_sheet_bytes(struct dft_sheet *s, uint64_t v); /* with a unit in text */
 void dft_sheet_ns(struct dft_sheet *s, uint64_t v);    /* the same */
 void dft_sheet_real(struct dft_sheet *s, double v, int decimals);
+void dft_sheet_number(struct dft_sheet *s, const char *json); /* a number as it stands in JSON */
 void dft_sheet_none(struct dft_sheet *s); /* not known, or does not apply: "-", null, nothing */
 
 /*

@@ -25,6 +25,7 @@ struct dft_source {
 	size_t pos;     /* start of the next line */
 	size_t scanned; /* no newline between pos and here */
 	size_t len;
+	uint64_t member; /* that the last bytes came from */
 	bool ended;
 	bool skipping;  /* within a line that is too long */
 	bool named_gz;
@@ -82,6 +83,7 @@ int dft_source_open_fd(struct dft_source *s, int fd, const char *name, dft_fault
 	s->fn = fn;
 	s->ctx = ctx;
 	s->pos = s->scanned = s->len = 0;
+	s->member = 0;
 	s->ended = s->skipping = s->text_told = false;
 	s->named_gz = has_suffix(name, ".gz");
 	memset(&s->st, 0, sizeof(s->st));
@@ -107,6 +109,7 @@ static void tell(struct dft_source *s, const struct dft_gz_step *g, uint64_t lin
 	if (g) {
 		f.member = g->member;
 		f.byte = g->byte;
+		f.bad_member = g->event == DFT_GZ_BAD;
 	}
 	s->fn(s->ctx, &f);
 }
@@ -243,6 +246,8 @@ static int pump(struct dft_source *s)
 	if (err)
 		return err;
 	s->len += g.got;
+	if (g.got)
+		s->member = g.member;
 	s->st.bytes_out += g.got;
 	s->st.bytes_in = dft_gzin_offset(s->gz);
 	s->st.plain = dft_gzin_is_plain(s->gz);
@@ -261,6 +266,7 @@ static void take(struct dft_source *s, struct dft_line *line, size_t end, bool w
 	line->n = end - s->pos;
 	line->no = ++s->st.lines;
 	line->whole = whole;
+	line->member = s->member;
 	s->pos = s->scanned = whole ? end + 1 : end;
 }
 

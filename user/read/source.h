@@ -22,6 +22,7 @@ struct dft_line {
 	size_t n;
 	uint64_t no;   /* from 1, counted over all that could be read */
 	bool whole;    /* it ended in a newline */
+	uint64_t member; /* number of the gzip member in which it ended; 0: plain */
 };
 
 /* Something wrong; places that do not apply are 0 (`member` tells whether `byte` applies). */
@@ -31,6 +32,7 @@ struct dft_fault {
 	uint64_t line;
 	const char *what;
 	bool harmless; /* against the rules, but nothing is missing */
+	bool bad_member; /* nothing of that member is to be trusted */
 };
 
 typedef void (*dft_fault_fn)(void *ctx, const struct dft_fault *fault);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "outpath.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "log.h"
+#include "out.h"
+
+static size_t without(const char *s, size_t n, const char *suffix)
+{
+	size_t m = strlen(suffix);
+
+	return n > m && memcmp(s + n - m, suffix, m) == 0 ? n - m : n;
+}
+
+char *dft_outpath(const char *dir, const char *source)
+{
+	const char *slash = strrchr(source, '/'), *base = slash ? slash + 1 : source;
+	size_t n = strlen(base);
+	char *path;
+
+	if (strcmp(source, "-") == 0) {
+		base = "stdin";
+		n = strlen(base);
+	}
+	n = without(base, without(base, n, ".gz"), ".pfw");
+	return asprintf(&path, "%s/%.*s.pfw.gz", dir, (int)n, base) < 0 ? NULL : path;
+}
+
+int dft_outpath_dir(const char *dir)
+{
+	char safe[1024];
+	struct stat st;
+	int err = 0;
+
+	if (mkdir(dir, 0777) && (errno != EEXIST || stat(dir, &st)))
+		err = errno;
+	else if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
+		err = ENOTDIR;
+	if (err)
+		dft_error("%s: %s", dft_safe_z(safe, sizeof(safe), dir), strerror(err));
+	return -err;
+}

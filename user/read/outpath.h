@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of the files that a command writes into a directory. */
+#ifndef DFT_OUTPATH_H
+#define DFT_OUTPATH_H
+
+/* DIR/BASE of a trace file, always ending in .pfw.gz; the caller frees it. NULL: no memory. */
+char *dft_outpath(const char *dir, const char *source);
+/* The directory is there from now on. 0 or -errno, which is told. */
+int dft_outpath_dir(const char *dir);
+
+#endif
