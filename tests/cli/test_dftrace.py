@@ -893,14 +893,18 @@ def options_are_documented(tmp):
     """--help, the man page and the completion name the same options."""
     man = (ROOT / "docs/man/dftrace.1").read_text().replace("\\-", "-")
     completion = (ROOT / "completions/dftrace").read_text()
-    commands = [[], *([c] for c in re.findall(r"^  ([a-z]+) ", run("--help").out, re.M))]
-    check(["check"] in commands and ["summary"] in commands, f"commands {commands}")
-    for cmd in commands:
-        for opt in set(re.findall(r"--[a-z][a-z-]*", run(*cmd, "--help").out)):
+    names = re.findall(r"^  ([a-z]+) ", run("--help").out.split("Options:")[0], re.M)
+    check({"check", "summary", "lineage"} <= set(names), f"commands: {names}")
+    known = set()
+    for cmd in ([], *([name] for name in names)):
+        for name in cmd:
+            check(re.search(rf"\n\.SS .*\b{name}\b", man), f"{name} has no section in the man page")
+            check(re.search(rf"\b{name}\b", completion), f"{name} is not in the completion")
+        options = set(re.findall(r"(?<![-\w])--[a-z][a-z-]*", run(*cmd, "--help").out))
+        known |= options
+        for opt in options:
             check(opt in man, f"{opt} of {cmd} is not in the man page")
             check(opt in completion, f"{opt} of {cmd} is not in the completion")
-    known = {o for c in commands
-             for o in re.findall(r"--[a-z][a-z-]*", run(*c, "--help").out)}
     for text, where in ((man, "man page"), (completion, "completion")):
         for opt in set(re.findall(r"(?<![-\w])--[a-z][a-z-]*", text)):
             check(opt in known, f"{opt} in the {where} does not exist")

@@ -2,6 +2,7 @@
 """The example pipeline without a tracer: it works alike with and without annotations, and what
 counts its provenance counts right."""
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -16,7 +17,8 @@ from dfttest import *  # noqa: E402,F403
 PIPELINE = ROOT / "tests/progs/pipeline"
 sys.path.insert(0, str(PIPELINE))
 from truth import Truth  # noqa: E402
-from wanted import ENTITIES, WANT, is_prov, same_counts, same_records, whole_graph  # noqa: E402
+from wanted import (ENTITIES, WANT, dftrace_agrees, is_prov, same_counts, same_records,  # noqa: E402
+                    whole_graph)
 
 
 def build(out, *flags):
@@ -270,6 +272,17 @@ def test_probes_say_what_was_counted(tmp):
         same_records(p.records, want, tmp / "w", stage)
     whole_graph(t, "recorded")
     equal(len(t.activities), 21 + 30 + 60, "activities")
+
+
+@test
+def test_dftrace_on_it(tmp):
+    """dftrace counts the same rows, lineages and impacts as truth.py does, from the same lines."""
+    r = recorded(tmp)
+    (tmp / "trace").mkdir()
+    for pid, p in r.processes.items():
+        lines = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in [*p.records, p.end()])
+        (tmp / f"trace/stage-{pid}.pfw.gz").write_bytes(gzip.compress(lines.encode(), 1))
+    dftrace_agrees(tmp / "trace", r.truth())
 
 
 # ---- truth.py --------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from dfttest import *  # noqa: E402,F403
 PIPELINE = ROOT / "tests/progs/pipeline"
 sys.path.insert(0, str(PIPELINE))
 import truth  # noqa: E402
-from wanted import ENTITIES, WANT, is_prov, same_counts, same_records, whole_graph  # noqa: E402
+from wanted import (ENTITIES, WANT, dftrace_agrees, is_prov, same_counts, same_records,  # noqa: E402
+                    whole_graph)
 
 BIN = BUILD / "tests/progs/pipeline"
 LIBRARY = BUILD / "libdftracer.so"
@@ -96,6 +97,7 @@ def test_prearmed(tmp):
         files_within_steps(f, work, stage)
         equal(gaps(f), [], f"{stage}: gaps although everything was armed")
     whole_graph(said, "prearmed")
+    dftrace_agrees(t.path, said, "--annotated")
     equal(len(said.activities), 21 + 30 + 60, "activities")
     # The entities' uris are names of files that the same trace tells of.
     traced = {name for f in t.files for name in f.kinds["FH"].values()}

@@ -17,13 +17,19 @@ struct dft_cmd {
 };
 
 extern const struct dft_cmd dft_cmd_check;
+extern const struct dft_cmd dft_cmd_summary;
 extern const struct dft_cmd dft_cmd_events;
+extern const struct dft_cmd dft_cmd_timeline;
+extern const struct dft_cmd dft_cmd_entities;
+extern const struct dft_cmd dft_cmd_edges;
+extern const struct dft_cmd dft_cmd_made;
+extern const struct dft_cmd dft_cmd_lineage;
+extern const struct dft_cmd dft_cmd_impact;
+extern const struct dft_cmd dft_cmd_graph;
 extern const struct dft_cmd dft_cmd_export;
 extern const struct dft_cmd dft_cmd_merge;
-extern const struct dft_cmd dft_cmd_recover;
 extern const struct dft_cmd dft_cmd_split;
-extern const struct dft_cmd dft_cmd_summary;
-extern const struct dft_cmd dft_cmd_timeline;
+extern const struct dft_cmd dft_cmd_recover;
 
 /*
  * Say what is wrong with the arguments and where help is; both return DFT_EXIT_USAGE. The second is

@@ -5,13 +5,17 @@
 
 #include "cmd.h"
 #include "export.h"
+#include "graph_cmd.h"
 #include "log.h"
 #include "out.h"
 
 static const struct dft_exporter *const exporters[] = {
 	&dft_export_csv,
 	&dft_export_dftracer_1,
+	&dft_export_dot,
 	&dft_export_perfetto,
+	&dft_export_prov_json,
+	&dft_export_prov_n,
 	&dft_export_sqlite,
 };
 
@@ -21,6 +25,9 @@ static const struct option options[] = {
 	{ "to", required_argument, NULL, 't' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "force", no_argument, NULL, 'f' },
+	{ "annotated", no_argument, NULL, 'n' },
+	{ "auto", no_argument, NULL, 'a' },
+	{ "all", no_argument, NULL, 'A' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -40,6 +47,8 @@ static int print_help(void)
 	      "      --to FORMAT    one of these\n"
 	      "  -o, --output PATH  write there (default: standard output, if it is text)\n"
 	      "      --force        replace what is there\n"
+	      "of provenance (dot, prov-json, prov-n):\n"
+	      DFT_GRAPH_SIDES
 	      "  -h, --help         print this help\n"
 	      "\n"
 	      "Exit status: 0 read to the end; 1 something was damaged, cut or unreadable (the rest\n"
@@ -58,7 +67,7 @@ static const struct dft_exporter *find(const char *name)
 static int run_export(int argc, char **argv)
 {
 	const struct dft_exporter *e = NULL;
-	struct dft_export_opts opts = { 0 };
+	struct dft_export_opts opts = { .sides = DFT_BOTH };
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
@@ -73,6 +82,15 @@ static int run_export(int argc, char **argv)
 			break;
 		case 'f':
 			opts.force = true;
+			break;
+		case 'n':
+			opts.sides = DFT_ANNOTATED;
+			break;
+		case 'a':
+			opts.sides = DFT_AUTO;
+			break;
+		case 'A':
+			opts.sides = DFT_BOTH;
 			break;
 		case 'h':
 			return print_help();

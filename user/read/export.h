@@ -12,6 +12,7 @@
 struct dft_export_opts {
 	const char *out; /* -o; NULL: standard output */
 	bool force;      /* replace what is there */
+	unsigned int sides; /* of provenance: enum dft_side */
 };
 
 struct dft_exporter {
@@ -23,7 +24,10 @@ struct dft_exporter {
 
 extern const struct dft_exporter dft_export_csv;
 extern const struct dft_exporter dft_export_dftracer_1;
+extern const struct dft_exporter dft_export_dot;
 extern const struct dft_exporter dft_export_perfetto;
+extern const struct dft_exporter dft_export_prov_json;
+extern const struct dft_exporter dft_export_prov_n;
 extern const struct dft_exporter dft_export_sqlite;
 
 /* A text that goes to -o, whole or not at all, or to standard output. */

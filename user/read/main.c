@@ -11,13 +11,19 @@
 
 static const struct dft_cmd *const commands[] = {
 	&dft_cmd_check,
+	&dft_cmd_summary,
 	&dft_cmd_events,
+	&dft_cmd_timeline,
+	&dft_cmd_entities,
+	&dft_cmd_edges,
+	&dft_cmd_made,
+	&dft_cmd_lineage,
+	&dft_cmd_impact,
+	&dft_cmd_graph,
 	&dft_cmd_export,
 	&dft_cmd_merge,
-	&dft_cmd_recover,
 	&dft_cmd_split,
-	&dft_cmd_summary,
-	&dft_cmd_timeline,
+	&dft_cmd_recover,
 };
 
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What a trace of the pipeline must hold, after expected.json: for the tests."""
 import json
+import re
 from pathlib import Path
 
 import truth
-from dfttest import check, equal
+from dfttest import READER, check, equal, run
 
 WANT = json.loads((Path(__file__).resolve().parent / "expected.json").read_text())
 
@@ -133,3 +134,37 @@ def whole_graph(t, where):
                 equal(len(got), want["size"], f"{where}: {what} of {kind} {start}")
                 if "by_type" in want:
                     equal(t.by_type(got), want["by_type"], f"{where}: {what} of {kind} {start}")
+
+
+# ---- what dftrace says -------------------------------------------------------------------------
+
+def table(text):
+    """The rows of a table in text, whose cells here have no blanks."""
+    return [line.split() for line in text.decode().split("\n\n")[0].splitlines()[1:]]
+
+
+def dftrace_agrees(path, t, *options):
+    """`made`, `lineage` and `impact` say what was counted, in text and in JSON."""
+    def ask(command, *what, form=()):
+        r = run([READER, command, *form, *options, path, *what]).want(0)
+        return json.loads(r.out) if form else r.out
+
+    want = sorted([step, kind, n] for (step, kind), n in t.rows().items())
+    equal(want, sorted(WANT["rows"]), "rows by the truth")
+    equal(sorted([m["step"], m["type"], m["generated"]] for m in ask("made", form=["--json"])["made"]), want, "made")
+    equal(sorted([step, kind, int(n)] for step, kind, n in table(ask("made"))), want, "made in text")
+    for what, walk in (("lineage", t.lineage), ("impact", t.impact)):
+        for kind, wanted in WANT[what].items():
+            for n, start in enumerate(t.of_type(kind)):
+                got = ask(what, start, form=["--json"])
+                equal({e["id"] for e in got["reached"]}, walk(start), f"{what} of {kind} {start}")
+                equal(got["total"], wanted["size"], f"{what} of {kind} {start}: total")
+                equal({c["type"]: c["count"] for c in got["by_type"]}, t.by_type(walk(start)), f"{what}: by type")
+                if n:
+                    continue
+                text = ask(what, start)
+                equal({row[2] for row in table(text)}, walk(start), f"{what} of {kind} {start} in text")
+                total, last = f"{wanted['size']} entit", text.decode().rstrip().splitlines()[-1]
+                check(last.startswith(total), f"last line: {last!r}")
+                equal({k: int(c) for c, k in re.findall(r"(\d+) (\w+)(?:,|$)", last.split(": ", 1)[-1])} if walk(start)
+                      else {}, t.by_type(walk(start)), "last line, by type")
