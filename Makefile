@@ -32,6 +32,7 @@ obj = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LIB_OBJ   := $(call obj,$(LIB_SRC))
 TRACE_OBJ := $(call obj,$(TRACE_SRC))
 READ_OBJ  := $(call obj,$(READ_SRC))
+READ_LIBS := -lz -ldeflate -lsqlite3 -lmd -lm -lpthread
 BPF_OBJ   := $(patsubst bpf/%.bpf.c,$(BUILD)/bpf/%.bpf.o,$(BPF_SRC))
 SKEL      := $(BUILD)/dftrace.skel.h
 
@@ -41,7 +42,7 @@ $(BUILD)/dftrace-bpf: $(TRACE_OBJ) $(LIB_OBJ)
 	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lbpf -ldeflate -lmd -lpthread
 
 $(BUILD)/dftrace: $(READ_OBJ) $(LIB_OBJ)
-	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ -lz -ldeflate -lsqlite3 -lmd -lpthread
+	$(CC) $(OPT) $(LDFLAGS) -o $@ $^ $(READ_LIBS)
 
 # ---- kernel side ------------------------------------------------------------------------------
 
@@ -123,6 +124,10 @@ $(SAN_LIB): $(SAN_OBJ) Makefile # which names the objects
 	rm -f $@
 	ar rcs $@ $(SAN_OBJ)
 
+# The reader as the tests of damaged files run it.
+$(SAN_DIR)/dftrace: $(SAN_DIR)/user/read/main.o $(SAN_LIB)
+	$(CC) $(OPT) $(SAN) $(LDFLAGS) -o $@ $^ $(READ_LIBS)
+
 $(BUILD)/tests/unit/%: tests/unit/%.c $(SAN_LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -O1 $(SAN) $(DEPS) -MF $@.d $< -o $@ $(SAN_LIB) $(TEST_LIBS)
@@ -175,14 +180,14 @@ $(BUILD)/libpure.a: $(call obj,$(PURE_SRC)) Makefile
 	rm -f $@
 	ar rcs $@ $(filter %.o,$^)
 
-$(BUILD)/tests/bench/decode_bench: $(BUILD)/libpure.a
+$(BUILD)/tests/bench/decode_bench $(BUILD)/tests/bench/make_trace: $(BUILD)/libpure.a
 
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(DEPS) -MF $@.d $< -o $@ $(filter %.a,$^) -lbpf -ldeflate -lz -lmd \
 		-lpthread
 
-tests-build: all $(OTHER_OBJ) $(UNIT) $(REPLAY) $(PROGS) $(PROGS_CXX) $(GOLDEN) $(EXAMPLE) $(BENCH) ## build everything that tests need
+tests-build: all $(OTHER_OBJ) $(SAN_DIR)/dftrace $(UNIT) $(REPLAY) $(PROGS) $(PROGS_CXX) $(GOLDEN) $(EXAMPLE) $(BENCH) ## build everything that tests need
 
 setup: ## install the distribution packages that are missing (root)
 	scripts/setup

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import account
 import modes
+import reading
 import show
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -310,14 +311,16 @@ def words(text):
 
 def arguments():
     ap = argparse.ArgumentParser(usage="tests/bench/run.py [OPTIONS]")
-    keys = [w.key for w in WORKLOADS] + ["tracer"]
+    keys = [w.key for w in WORKLOADS] + ["tracer", "reading"]
     every_mode = list(dict.fromkeys(m.key for w in WORKLOADS for m in w.modes[1:]))
     ap.add_argument("--only", type=words, help=f"these workloads: {','.join(keys)}; tracer: figures "
-                    "of the tracer by itself")
+                    "of the tracer by itself; reading: dftrace on a large trace")
     ap.add_argument("--modes", type=words, help=f"these modes: {','.join(every_mode)}")
     ap.add_argument("--rounds", type=int, default=5, help="of all modes, at least 5 (5)")
     ap.add_argument("--calls", type=int, help="system calls or regions in a run; slow tracers get a "
                     "fixed part of them (300000; loader 6000; 2 threads 600000)")
+    ap.add_argument("--read-events", type=int, default=10_000_000, help="events of the trace that is read "
+                    "(10000000)")
     ap.add_argument("--with", dest="options", action="append", default=[], metavar="OPTION",
                     help="give dftrace-bpf this option, too (--with=--ring=1M; repeatable)")
     ap.add_argument("--json", type=Path, default=BUILD / "bench.json", help="where results go")
@@ -359,11 +362,15 @@ def main():
             if opt.only is None or "tracer" in opt.only:
                 by_itself = figures(bench, opt.rounds)
                 show.figures(by_itself)
-        except modes.Failed as e:
+            read = {}
+            if opt.only is None or "reading" in opt.only:
+                read = reading.measure(bench, BUILD / "dftrace", opt.rounds, opt.read_events)
+                show.reading(read)
+        except (modes.Failed, reading.Failed) as e:
             sys.exit(f"bench: {e}")
     opt.json.write_text(json.dumps({**m, "rounds": opt.rounds, "options": opt.options,
                                     "workloads": results,
-                                    "figures": by_itself}, indent=1) + "\n")
+                                    "figures": by_itself, "reading": read}, indent=1) + "\n")
     print(f"\nwritten: {opt.json}, after {time.monotonic() - begin:.0f} s")
     wrong = [w for r in results.values() for w in r["wrong"]]
     for w in wrong:

@@ -109,3 +109,18 @@ def figures(f):
                      f"{c['lines'] / c['cpu_ns'] * 1e3:.2f} M lines/s, "
                      f"{c['bytes_out'] / c['lines']:.1f} B/line"])
     table(rows)
+
+
+def reading(r):
+    print("\nReading")
+    rows = [["", "lines", "text GB", "wall s (range)", "cpu s", "M lines/s", "of zcat", "MiB"]]
+    zcat = next(m for m in r["runs"].values() if m.get("is_base"))
+    for title, m in r["runs"].items():
+        per_line = m["wall_s"]["median"] / m["lines"]
+        share = per_line / (zcat["wall_s"]["median"] / zcat["lines"])
+        rows.append([title, str(m["lines"]), f"{m['bytes'] / 1e9:.2f}",
+                     f"{m['wall_s']['median']:.2f} ({m['wall_s']['min']:.2f}-{m['wall_s']['max']:.2f})",
+                     f"{m['cpu_s']['median']:.2f}", f"{1e-6 / per_line:.2f}", times(share), f"{m['maxrss_mib']:.0f}"])
+    table(rows)
+    for what, why in r["left_out"].items():
+        print(f"left out: {what}: {why}")

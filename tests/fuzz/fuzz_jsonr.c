@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The JSON reader and the record reader on any bytes, with what must hold of an accepted text. */
+/*
+ * The JSON reader, the record reader and the summary on any bytes, with what must hold of an accepted text.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "jsonr.h"
 #include "record.h"
 #include "replay.h"
+#include "summary.h"
 
 static void must(int cond)
 {
@@ -64,6 +67,26 @@ static void check_raw(const struct dft_jsonr *j)
 	dft_jsonr_free(&other);
 }
 
+/* The text as any kind of line; of an event that is one of the tracer or of a program. */
+static void sum_up(const struct dft_record *r, struct dft_jsonr *j)
+{
+	struct dft_job job = { .slow_max = 2 };
+	struct dft_record as = *r;
+
+	dft_job_begin_file(&job, 0);
+	for (int ph = DFT_PH_COMPLETE; ph <= DFT_PH_METADATA; ph++) {
+		as.ph = (enum dft_ph)ph;
+		as.type = DFT_BY_TRACER;
+		must(dft_job_record(&job, &as, j) == 0);
+		as.type = DFT_BY_C;
+		must(dft_job_record(&job, &as, j) == 0);
+	}
+	dft_job_end_file(&job);
+	must(dft_job_sort(&job) == 0);
+	must(job.records == 8);
+	dft_job_free(&job);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct dft_jsonr j; /* kept, as it is between lines */
@@ -85,6 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (r.args)
 			must(dft_original_name(&j, r.args, &buf, &key) >= 0);
 		free(buf.buf);
+		sum_up(&r, &j);
 	}
 	return 0;
 }

@@ -185,7 +185,7 @@ static void test_relations_are_checked(void **state)
 
 static void take(const char *const *lines, size_t n)
 {
-	dft_job_begin_file(&job);
+	dft_job_begin_file(&job, 0);
 	for (size_t i = 0; i < n; i++) {
 		struct dft_line line = line_of(lines[i], i + 1);
 

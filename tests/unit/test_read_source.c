@@ -31,7 +31,7 @@ struct seen {
 };
 
 static struct file file;
-static struct seen seen;
+static struct seen seen, without; /* the second: without a thread that decompresses */
 
 static void add(const void *p, size_t n)
 {
@@ -89,18 +89,37 @@ static void read_fd(struct dft_source *src, int fd, const char *name)
 	dft_source_stat(src, &seen.st);
 }
 
-static void read_file(struct dft_source *src, const char *name)
+/* What the last two readings saw is the same, but for how far decompression was at the last line. */
+static void assert_same(void)
+{
+	assert_string_equal(seen.lines, without.lines);
+	assert_string_equal(seen.what, without.what);
+	assert_int_equal(seen.rc, without.rc);
+	assert_int_equal(seen.faults, without.faults);
+	assert_int_equal(seen.member, without.member);
+	assert_int_equal(seen.byte, without.byte);
+	assert_int_equal(seen.line, without.line);
+	assert_int_equal(seen.st.members, without.st.members);
+	assert_int_equal(seen.st.bytes_in, without.st.bytes_in);
+	assert_int_equal(seen.st.bytes_out, without.st.bytes_out);
+	assert_int_equal(seen.st.lines, without.st.lines);
+	assert_int_equal(seen.st.plain, without.st.plain);
+	assert_int_equal(seen.st.cut, without.st.cut);
+	assert_int_equal(seen.st.damaged, without.st.damaged);
+}
+
+static int memfd(void)
 {
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, file.b, file.n), (ssize_t)file.n);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	read_fd(src, fd, name);
+	return fd;
 }
 
-/* The same through a pipe, which cannot go back. */
-static void read_pipe(struct dft_source *src, const char *name)
+/* A pipe cannot go back. */
+static int pipefd(void)
 {
 	int p[2];
 
@@ -108,7 +127,32 @@ static void read_pipe(struct dft_source *src, const char *name)
 	assert_true(file.n <= 65536);
 	assert_int_equal(write(p[1], file.b, file.n), (ssize_t)file.n);
 	close(p[1]);
-	read_fd(src, p[0], name);
+	return p[0];
+}
+
+/* Without a thread, with one from the start, and with one from somewhere on. */
+static void read_ways(struct dft_source *src, int (*open_fd)(void), const char *name)
+{
+	static const uint64_t from[] = { UINT64_MAX, 0, 1, 100000 };
+
+	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++) {
+		dft_source_ahead(src, from[i]);
+		read_fd(src, open_fd(), name);
+		if (i)
+			assert_same();
+		else
+			without = seen;
+	}
+}
+
+static void read_file(struct dft_source *src, const char *name)
+{
+	read_ways(src, memfd, name);
+}
+
+static void read_pipe(struct dft_source *src, const char *name)
+{
+	read_ways(src, pipefd, name);
 }
 
 static int setup(void **state)
@@ -270,6 +314,68 @@ static void test_long_line(void **state)
 	free(text);
 }
 
+/* Lines of any length, shorter and longer than what goes from one piece to the next. */
+static void test_lines_over_pieces(void **state)
+{
+	char *text = malloc(3u << 20);
+	uint64_t lines = 0;
+	unsigned int seed = 1;
+	size_t n = 0;
+
+	assert_non_null(text);
+	for (unsigned int m = 0; m < 6; m++, n = 0) {
+		while (n < 2u << 20) {
+			size_t len = (seed = seed * 1103515245 + 12345) % 17 ? seed >> 8 & 0x3ff :
+								     seed >> 8 & 0x7ffff;
+
+			memset(text + n, 'a' + (int)(lines++ % 26), len);
+			n += len;
+			text[n++] = '\n';
+		}
+		/* Every other member ends within a line. */
+		add_member(text, n - m % 2, 1);
+	}
+	read_file(*state, "x.gz");
+	assert_true(lines > 300);
+	assert_int_equal(seen.st.lines, lines - 2);
+	assert_int_equal(seen.faults, 3);
+	assert_false(seen.st.damaged);
+	free(text);
+}
+
+/* Of a pipe that has no more bytes yet, and of a file of which much is left. */
+static void test_stopped_early(void **state)
+{
+	struct dft_line line;
+	int p[2];
+
+	dft_source_ahead(*state, 0);
+	for (int i = 0; i < 200; i++)
+		add_text("a line\nanother\n");
+	assert_int_equal(pipe(p), 0);
+	assert_true(file.n <= 65536);
+	assert_int_equal(write(p[1], file.b, file.n), (ssize_t)file.n);
+	assert_int_equal(dft_source_open_fd(*state, p[0], "x.gz", on_fault, &seen), 0);
+	assert_int_equal(dft_source_next(*state, &line), 1);
+	assert_memory_equal(line.s, "a line", line.n);
+	/* All that has come is there, although the end has not. */
+	for (int i = 1; i < 400; i++)
+		assert_int_equal(dft_source_next(*state, &line), 1);
+	assert_int_equal(dft_source_open_fd(*state, memfd(), "x.gz", on_fault, &seen), 0);
+	assert_int_equal(dft_source_next(*state, &line), 1);
+	close(p[1]);
+}
+
+/* The thread's error is the reader's. */
+static void test_error_ahead(void **state)
+{
+	struct dft_line line;
+
+	dft_source_ahead(*state, 0);
+	assert_int_equal(dft_source_open(*state, "/", on_fault, &seen), 0);
+	assert_int_equal(dft_source_next(*state, &line), -EISDIR);
+}
+
 static void test_too_long_line(void **state)
 {
 	static char block[1 << 20];
@@ -331,6 +437,9 @@ int main(void)
 		T(test_junk),
 		T(test_line_over_members),
 		T(test_long_line),
+		T(test_lines_over_pieces),
+		T(test_stopped_early),
+		T(test_error_ahead),
 		T(test_too_long_line),
 		T(test_fake_headers),
 		T(test_unreadable),

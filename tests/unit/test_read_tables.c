@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "out.h"
+#include "hist.h"
 #include "tables.h"
 
 static void test_index(void **state)
@@ -156,6 +157,53 @@ static void test_table(void **state)
 				 "a     100  last\n");
 }
 
+/* Bins meet, hold their values, and quantiles are within 4 in a hundred. */
+static void test_hist(void **state)
+{
+	static const uint64_t v[] = { 0, 1, 15, 16, 31, 32, 33, 1000, 123456789, UINT64_MAX / 2, UINT64_MAX };
+	struct dft_hist a = { 0 }, b = { 0 };
+	uint64_t got;
+
+	(void)state;
+	for (uint64_t i = 1; i < 100000; i++)
+		assert_in_range(dft_hist_bin(i) - dft_hist_bin(i - 1), 0, 1);
+	assert_int_equal(dft_hist_quantile(&a, 500), 0);
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		assert_int_equal(dft_hist_add(&a, v[i]), 0);
+		got = dft_hist_quantile(&a, 1000);
+		assert_true((got > v[i] ? got - v[i] : v[i] - got) <= v[i] / 25);
+		dft_hist_free(&a);
+	}
+	/* Even numbers to one, from above, and odd ones to the other, from below. */
+	for (uint64_t i = 1; i <= 10000; i++)
+		assert_int_equal(dft_hist_add(i % 2 ? &a : &b, i % 2 ? i : 10002 - i), 0);
+	assert_int_equal(dft_hist_merge(&a, &b), 0);
+	assert_int_equal(a.total, 10000);
+	assert_in_range(dft_hist_quantile(&a, 500), 4850, 5150);
+	assert_in_range(dft_hist_quantile(&a, 990), 9600, 10200);
+	assert_int_equal(dft_hist_quantile(&a, 1), 10);
+	dft_hist_free(&a);
+	dft_hist_free(&b);
+}
+
+/* A part of a string that is in the store, which moves while it grows. */
+static void test_parts(void **state)
+{
+	struct dft_strings t = { 0 };
+	uint64_t at, part;
+	struct dft_str s;
+
+	(void)state;
+	assert_int_equal(dft_strings_add(&t, (struct dft_str){ "/a/b/c", 6 }, &at), 0);
+	for (int i = 0; i < 1000; i++) {
+		s = dft_strings_at(&t, at);
+		assert_int_equal(dft_strings_part(&t, (uint64_t)(s.s - t.buf), 4, &part), 0);
+		s = dft_strings_at(&t, part);
+		assert_true(DFT_STR_IS(s, "/a/b"));
+	}
+	dft_strings_free(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +213,8 @@ int main(void)
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_safe),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_hist),
+		cmocka_unit_test(test_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,180 +1,177 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
-#include "faults.h"
-#include "files.h"
 #include "log.h"
 #include "out.h"
 #include "summary.h"
+#include "summary_tables.h"
 
 struct run {
-	struct dft_source *src;
-	struct dft_job job;
-	struct dft_faults faults; /* of the file at hand */
-	struct dft_read_stat stat;
 	struct dft_summary_opts opts;
-	bool as_json;
+	const struct dft_sum_table *table; /* NULL: all */
+	uint64_t dir_depth;
+	enum dft_style style;
 };
 
 static const struct option options[] = {
 	{ "json", no_argument, NULL, 'j' },
+	{ "csv", no_argument, NULL, 'c' },
+	{ "table", required_argument, NULL, 'T' },
 	{ "top", required_argument, NULL, 't' },
+	{ "dir-depth", required_argument, NULL, 'd' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
 static const char help[] =
 	"Usage: dftrace summary [OPTIONS] DIR|FILE...\n"
-	"Sums up a trace: operations, files, processes, annotations, and what was lost or\n"
-	"filtered.\n"
+	"A job at a glance: bytes and time by operation, file, directory and process, how files\n"
+	"were accessed, the longest calls, errors, annotations, and what was lost or filtered.\n"
 	"\n"
 	"A DIR stands for every *.pfw and *.pfw.gz below it, - for standard input.\n"
 	"\n"
-	"      --top N  show N rows of the long tables (default 10; 0: all)\n"
-	"      --json   print one JSON object\n"
-	"  -h, --help   print this help\n"
+	"      --top N        show N rows of the long tables (default 10; 0: all)\n"
+	"      --table NAME   print this table alone: operations, classes, access, sizes,\n"
+	"                     frequent-sizes, files, directories, processes,\n"
+	"                     processes-by-time, processes-by-bytes, programs, slowest,\n"
+	"                     errors, balance or pipes\n"
+	"      --dir-depth N  put directories together that have their first N parts in common\n"
+	"      --json         print one JSON object\n"
+	"      --csv          print a table as CSV, operations unless --table names another\n"
+	"  -h, --help         print this help\n"
 	"\n"
 	"Exit status: 0 read to the end; 1 something was damaged, cut or unreadable (the rest\n"
 	"is summed up); 2 wrong usage. An unfinished file alone is a warning.\n";
 
-static void on_fault(void *faults, const struct dft_fault *fault)
+/* ---- the pass ------------------------------------------------------------------------------- */
+
+static uint64_t slow_max(const struct run *r)
 {
-	if (!fault->harmless)
-		dft_faults_take(faults, fault);
+	return r->opts.top && r->opts.top < DFT_SLOW_MAX ? r->opts.top : DFT_SLOW_MAX;
 }
 
-static void warn_faults(const char *path, const struct dft_faults *f)
+static int on_begin(void *state, void *ctx, const struct dft_pass_file *file)
 {
-	char name[1024], text[DFT_FAULT_SZ + 64];
+	struct dft_job *job = state;
 
-	dft_safe_z(name, sizeof(name), path);
-	for (size_t i = 0; i < f->kept; i++)
-		dft_warn("%s: %s", name, dft_fault_text(text, sizeof(text), &f->v[i]));
-	if (f->total > f->kept)
-		dft_warn("%s: ... and %" PRIu64 " more", name, f->total - f->kept);
-}
-
-/* 0 or -ENOMEM; anything else is a fault of the file, and told. */
-static int read_lines(struct run *r, const char *path)
-{
-	struct dft_line line;
-	int rc = dft_source_open(r->src, path, on_fault, &r->faults);
-
-	while (!rc) {
-		rc = dft_source_next(r->src, &line);
-		if (rc != 1)
-			break;
-		rc = dft_job_line(&r->job, &line);
-		if (rc == -EBADMSG) {
-			struct dft_source_stat st;
-
-			/* That a plain file ends within its last line has been told. */
-			dft_source_stat(r->src, &st);
-			if (line.whole || !st.plain)
-				dft_faults_add_json(&r->faults, line.no, &r->job.json);
-		}
-		rc = rc == -ENOMEM ? rc : 0;
-	}
-	return rc;
-}
-
-static int read_file(struct run *r, const char *path)
-{
-	struct dft_source_stat st;
-	uint64_t line_faults;
-	int rc;
-
-	dft_faults_clear(&r->faults);
-	dft_job_begin_file(&r->job);
-	rc = read_lines(r, path);
-	if (rc == -ENOMEM)
-		return rc;
-	dft_source_stat(r->src, &st);
-	if (rc) {
-		r->stat.unread++;
-		dft_faults_add(&r->faults, 0, "cannot be read: %s", strerror(-rc));
-	}
-	line_faults = r->faults.total;
-	if (!r->job.ended)
-		r->job.faults_unseen = true;
-	if (!rc && !st.cut && !r->job.ended) {
-		r->stat.unfinished++;
-		dft_faults_add(&r->faults, 0,
-			       "unfinished: no end record (still being written, or the tracer was "
-			       "killed)");
-	}
-	r->stat.files++;
-	r->stat.cut += st.cut;
-	r->stat.damaged += st.damaged || (line_faults && !st.cut && !rc);
-	r->stat.faults += line_faults;
-	r->stat.bytes_in += st.bytes_in;
-	r->stat.bytes_out += st.bytes_out;
-	warn_faults(path, &r->faults);
+	job->slow_max = slow_max(ctx);
+	dft_job_begin_file(job, file->nr);
 	return 0;
 }
 
-static int sum_up(struct run *r, const struct dft_files *files)
+static int on_record(void *job, void *ctx, const struct dft_record *r, struct dft_jsonr *json,
+		     const struct dft_line *line)
 {
-	for (size_t i = 0; i < files->n; i++) {
-		int rc = read_file(r, files->v[i]);
+	(void)ctx;
+	(void)line;
+	return dft_job_record(job, r, json);
+}
 
-		if (rc)
-			return rc;
+static int on_end(void *job, void *ctx, const struct dft_pass_file *file, const struct dft_pass_end *end)
+{
+	(void)ctx;
+	(void)file;
+	(void)end;
+	dft_job_end_file(job);
+	return 0;
+}
+
+static const struct dft_pass_ops pass_ops = {
+	.state_sz = sizeof(struct dft_job),
+	.begin = on_begin,
+	.record = on_record,
+	.end = on_end,
+};
+
+/* ---- what comes of it ----------------------------------------------------------------------- */
+
+static int print(const struct run *r, struct dft_job *job, const struct dft_read_stat *stat)
+{
+	if (r->table)
+		return dft_sum_table_print(r->table, job, r->style, r->opts.top, stdout);
+	return r->style == DFT_STYLE_JSON ? dft_summary_json(job, stat, &r->opts, stdout) :
+					    dft_summary_text(job, stat, &r->opts, stdout);
+}
+
+/* Into the first of the threads' jobs. */
+static int sum_up(const struct run *r, const struct dft_pass *p)
+{
+	struct dft_job *job = dft_pass_state(p, 0);
+	int rc = 0;
+
+	job->dir_depth = r->dir_depth;
+	for (size_t i = 1; i < p->nstates && !rc; i++) {
+		rc = dft_job_merge(job, dft_pass_state(p, i));
+		dft_job_free(dft_pass_state(p, i));
 	}
-	/* Nothing to show when no argument could be read at all. */
-	if (!r->stat.files && files->errors)
-		return 0;
-	r->stat.unread += files->errors;
-	dft_job_sort(&r->job);
-	return r->as_json ? dft_summary_json(&r->job, &r->stat, &r->opts, stdout) :
-			    dft_summary_text(&r->job, &r->stat, &r->opts, stdout);
+	if (!rc)
+		rc = dft_job_sort(job);
+	return rc ? rc : print(r, job, &p->stat);
 }
 
-static int finish(struct run *r, struct dft_files *files, int rc)
+static int run_pass(const struct run *r, int argc, char **argv)
 {
-	int err;
+	struct dft_pass p = { .cmd = "summary", .ops = &pass_ops, .ctx = (void *)r };
+	int rc = dft_pass_run(&p, argc, argv), err;
 
-	if (rc)
-		dft_error("summary: %s (nothing of the result is to be used)", strerror(-rc));
-	err = dft_out_finish();
-	if (err || rc || r->stat.faults || files->errors)
-		rc = DFT_EXIT_FAULT;
-	dft_source_free(r->src);
-	dft_job_free(&r->job);
-	dft_files_free(files);
-	return rc;
+	/* Nothing to show when no argument could be read at all. */
+	if (!rc && (p.stat.files || !p.files.errors)) {
+		rc = sum_up(r, &p);
+		if (rc)
+			dft_error("summary: %s (nothing of the result is to be used)", strerror(-rc));
+	}
+	err = dft_pass_exit(&p, rc);
+	for (size_t i = 0; i < p.nstates; i++)
+		dft_job_free(dft_pass_state(&p, i));
+	dft_pass_free(&p);
+	return err;
 }
 
-static bool parse_top(const char *s, uint64_t *top)
+/* ---- the command line ----------------------------------------------------------------------- */
+
+static bool parse_number(const char *s, uint64_t *n)
 {
 	char *end;
 
 	if (*s < '0' || *s > '9')
 		return false;
 	errno = 0;
-	*top = strtoull(s, &end, 10);
+	*n = strtoull(s, &end, 10);
 	return !*end && !errno;
 }
 
 static int run_summary(int argc, char **argv)
 {
-	struct dft_files files = { 0 };
-	static struct run r = { .opts.top = 10 }; /* too large for a stack frame */
-	int opt, rc;
+	struct run r = { .opts.top = 10 };
+	bool csv = false;
+	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
-			r.as_json = true;
+			r.style = DFT_STYLE_JSON;
+			break;
+		case 'c':
+			csv = true;
+			break;
+		case 'T':
+			r.table = dft_sum_table(optarg);
+			if (!r.table)
+				return dft_usage("summary", "--table %s: none of %s", optarg,
+						 dft_sum_table_names());
 			break;
 		case 't':
-			if (!parse_top(optarg, &r.opts.top))
+			if (!parse_number(optarg, &r.opts.top))
 				return dft_usage("summary", "--top %s: not a number", optarg);
+			r.opts.top_given = true;
+			break;
+		case 'd':
+			if (!parse_number(optarg, &r.dir_depth))
+				return dft_usage("summary", "--dir-depth %s: not a number", optarg);
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -183,18 +180,22 @@ static int run_summary(int argc, char **argv)
 			return dft_usage_option("summary", argv);
 		}
 	}
+	if (csv && r.style == DFT_STYLE_JSON)
+		return dft_usage("summary", "--csv and --json: one of them");
+	if (csv) {
+		r.style = DFT_STYLE_CSV;
+		r.table = r.table ? r.table : dft_sum_table("operations");
+	}
+	/* A table by itself is wanted as a whole. */
+	if (r.table && !r.opts.top_given)
+		r.opts.top = 0;
 	if (optind == argc)
 		return dft_usage("summary", "no DIR or FILE given");
-	rc = dft_files_add_all(&files, argc - optind, argv + optind);
-	if (!rc)
-		r.src = dft_source_new();
-	if (!rc)
-		rc = r.src ? sum_up(&r, &files) : -ENOMEM;
-	return finish(&r, &files, rc);
+	return run_pass(&r, argc - optind, argv + optind);
 }
 
 const struct dft_cmd dft_cmd_summary = {
 	.name = "summary",
 	.run = run_summary,
-	.brief = "operations, files, processes, annotations, and what was lost or filtered",
+	.brief = "the job at a glance: bytes, time, access, errors, and what was lost",
 };

@@ -68,8 +68,10 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 	case 5:
 		if (memcmp(k.s, "fhash", 5) == 0)
 			f->has_file = dft_hash_value(j, v, old, &f->file);
-		else if (memcmp(k.s, "errno", 5) == 0)
+		else if (memcmp(k.s, "errno", 5) == 0) {
 			f->has_errno = true;
+			dft_jsonr_i64(j, v, &f->err);
+		}
 		break;
 	case 6:
 		if (memcmp(k.s, "dur_ns", 6) == 0)
@@ -80,6 +82,8 @@ static void take_arg(struct dft_facts *f, struct dft_jsonr *j, bool old, struct 
 			f->unseen = dft_jsonr_u64(j, v, &n) && n;
 		else if (memcmp(k.s, "off_in", 6) == 0)
 			dft_jsonr_u64(j, v, &f->off_in);
+		else if (memcmp(k.s, "offset", 6) == 0)
+			f->has_offset = dft_jsonr_u64(j, v, &f->offset);
 		break;
 	case 7:
 		if (memcmp(k.s, "dft_cnt", 7) == 0)

@@ -24,6 +24,9 @@ struct dft_facts {
 	bool has_ret, has_errno, restarted, has_file, has_other, has_size_sum, has_dur_ns;
 	bool is_pipe; /* it names a pipe in args.pipe */
 	int64_t ret;
+	int64_t err;      /* of args.errno; 0: not told */
+	bool has_offset;
+	uint64_t offset;
 	uint64_t file, other;
 	uint64_t len, off_in; /* of a call that shares a part of another file */
 	uint64_t size, image_size, size_sum, dur_ns;

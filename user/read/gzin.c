@@ -10,6 +10,7 @@
 #include "gzin.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ enum state {
 
 struct dft_gzin {
 	int fd;
+	int stop_fd; /* -1: none */
 	bool seekable;
 	bool eof;
 	enum dft_gz_format format;
@@ -60,6 +62,7 @@ struct dft_gzin *dft_gzin_new(int fd)
 		errno = ENOMEM;
 		return NULL;
 	}
+	g->stop_fd = -1;
 	dft_gzin_reset(g, fd, DFT_GZ_AUTO);
 	return g;
 }
@@ -102,6 +105,28 @@ uint64_t dft_gzin_offset(const struct dft_gzin *g)
 	return g->in_off + g->in_pos;
 }
 
+void dft_gzin_stop_at(struct dft_gzin *g, int fd)
+{
+	g->stop_fd = fd;
+}
+
+/* read(), unless it is to be given up before anything comes; -1 with errno. */
+static ssize_t read_some(struct dft_gzin *g, void *buf, size_t n)
+{
+	struct pollfd p[2] = { { .fd = g->fd, .events = POLLIN },
+			       { .fd = g->stop_fd, .events = POLLIN } };
+
+	if (g->stop_fd >= 0) {
+		if (poll(p, 2, -1) < 0)
+			return -1;
+		if (p[1].revents) {
+			errno = ECANCELED;
+			return -1;
+		}
+	}
+	return read(g->fd, buf, n);
+}
+
 /* Reads on until `want` bytes are at in_pos or the file ends. */
 static int fill(struct dft_gzin *g, size_t want)
 {
@@ -117,7 +142,7 @@ static int fill(struct dft_gzin *g, size_t want)
 			g->in_len -= g->in_pos;
 			g->in_pos = 0;
 		}
-		n = read(g->fd, g->in + g->in_len, IN_SZ - g->in_len);
+		n = read_some(g, g->in + g->in_len, IN_SZ - g->in_len);
 		if (n < 0) {
 			if (errno == EINTR)
 				continue;

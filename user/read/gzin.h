@@ -48,6 +48,12 @@ void dft_gzin_reset(struct dft_gzin *g, int fd, enum dft_gz_format format);
  */
 int dft_gzin_step(struct dft_gzin *g, char *buf, size_t cap, struct dft_gz_step *st);
 
+/*
+ * Where `fd` becomes readable, a step that would wait for bytes of the file fails with -ECANCELED
+ * instead. -1: none.
+ */
+void dft_gzin_stop_at(struct dft_gzin *g, int fd);
+
 /* Known after the first step. */
 bool dft_gzin_is_plain(const struct dft_gzin *g);
 /* Bytes of the file consumed so far. */

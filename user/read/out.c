@@ -11,11 +11,12 @@
 
 int dft_out_finish(void)
 {
-	int err = 0;
+	/* Of an earlier part that could not be written, it is what failed last. */
+	int before = ferror(stdout) ? errno : 0, err = 0;
 
 	errno = 0;
 	if (fflush(stdout) != 0 || ferror(stdout))
-		err = errno ? errno : EIO;
+		err = errno ? errno : before ? before : EIO;
 	if (err)
 		dft_error("standard output: %s (the output is not complete)", strerror(err));
 	return -err;

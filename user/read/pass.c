@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "out.h"
 
 #define MAX_THREADS	 64
+#define AHEAD_FROM	 (4u << 20) /* bytes of a file: less is not worth another thread */
 #define LINES_A_NOTE	 8192 /* a thread says how far it is once in so many lines */
 #define PROGRESS_FROM_NS 1000000000ull
 #define PROGRESS_EACH_NS 200000000ull
@@ -201,11 +203,31 @@ static int read_line(struct worker *w, const struct dft_line *line, bool *ended)
 	return sh->p->ops->record(w->state, sh->p->ctx, &r, &w->json, line);
 }
 
+static size_t core_count(void)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+
+	/* Not those of the machine that are others'. */
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		cores = CPU_COUNT(&set);
+	return cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (size_t)cores;
+}
+
+/* Cores that have no file to read any more decompress for those that have. */
+static uint64_t ahead_from(const struct shared *sh, size_t nr)
+{
+	size_t left = sh->p->files.n - nr;
+
+	return (sh->p->in_order ? 1 : left) < core_count() ? AHEAD_FROM : UINT64_MAX;
+}
+
 /* 0, or what ends the pass: what reading the file fails with does not. */
-static int read_lines(struct worker *w, const char *path, struct dft_pass_end *end)
+static int read_lines(struct worker *w, const char *path, size_t nr, struct dft_pass_end *end)
 {
 	int rc;
 
+	dft_source_ahead(w->src, ahead_from(w->sh, nr));
 	end->error = dft_source_open(w->src, path, on_fault, &w->faults);
 	while (!end->error) {
 		struct dft_line line;
@@ -241,7 +263,7 @@ static int read_file(struct worker *w, size_t nr)
 	dft_faults_clear(&w->faults);
 	w->noted = 0;
 	if (!rc)
-		rc = read_lines(w, file.path, &end);
+		rc = read_lines(w, file.path, nr, &end);
 	if (rc < 0)
 		return rc;
 	/* Whether there is an end was not looked at, then. */
@@ -279,8 +301,7 @@ static void *work(void *worker)
 
 static size_t thread_count(const struct dft_pass *p)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t n = cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (size_t)cores;
+	size_t n = core_count();
 
 	if (p->in_order || !p->files.n)
 		return 1;

@@ -38,6 +38,25 @@ int dft_sheet_begin(struct dft_sheet *s, enum dft_style style, FILE *f, const ch
 	return s->err;
 }
 
+int dft_sheet_begin_in(struct dft_sheet *s, struct dft_json *json, const char *name,
+		       const struct dft_col *cols, size_t ncols)
+{
+	memset(s, 0, sizeof(*s));
+	s->style = DFT_STYLE_JSON;
+	s->cols = cols;
+	s->ncols = ncols;
+	s->json = *json;
+	dft_json_array(&s->json, name);
+	return 0;
+}
+
+int dft_sheet_end_in(struct dft_sheet *s, struct dft_json *json)
+{
+	dft_json_array_end(&s->json);
+	*json = s->json;
+	return s->err;
+}
+
 /* From here on rows are printed as they come. */
 static void fix_widths(struct dft_sheet *s)
 {

@@ -52,6 +52,14 @@ struct dft_sheet {
 int dft_sheet_begin(struct dft_sheet *s, enum dft_style style, FILE *f, const char *name,
 		    const struct dft_col *cols, size_t ncols);
 
+/*
+ * The same as one of several arrays in an object that the caller has begun and will end; JSON only. Between
+ * the two nothing else is written to `json`. dft_sheet_close() is not called.
+ */
+int dft_sheet_begin_in(struct dft_sheet *s, struct dft_json *json, const char *name,
+		       const struct dft_col *cols, size_t ncols);
+int dft_sheet_end_in(struct dft_sheet *s, struct dft_json *json);
+
 /* Cells. A name from a trace is any bytes: what is no UTF-8 is in JSON under KEY_raw, in hex. */
 void dft_sheet_name(struct dft_sheet *s, struct dft_str name);
 void dft_sheet_text(struct dft_sheet *s, const char *text);

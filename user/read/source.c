@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "gzin.h"
 
 #define BUF_SZ (1u << 20)
@@ -20,11 +21,17 @@ struct dft_source {
 	int fd; /* -1: none */
 	dft_fault_fn fn;
 	void *ctx;
-	char *buf;
+	char *own;      /* `cap` bytes */
 	size_t cap;
+	uint64_t ahead_from;
+	struct dft_ahead *ahead;       /* NULL: not, or not yet */
+	struct dft_ahead_piece *piece; /* that `buf` is part of; NULL: it is `own` */
+	char *buf;
+	size_t begin;   /* where the bytes in buf begin: at the start of a line */
 	size_t pos;     /* start of the next line */
 	size_t scanned; /* no newline between pos and here */
 	size_t len;
+	struct dft_gz_step event; /* to be told when the lines before it have been taken; or DFT_GZ_DATA */
 	uint64_t member; /* that the last bytes came from */
 	bool ended;
 	bool skipping;  /* within a line that is too long */
@@ -41,9 +48,10 @@ struct dft_source *dft_source_new(void)
 		return NULL;
 	s->fd = -1;
 	s->cap = BUF_SZ;
-	s->buf = malloc(s->cap);
+	s->ahead_from = UINT64_MAX;
+	s->buf = s->own = malloc(s->cap);
 	s->gz = dft_gzin_new(-1);
-	if (!s->buf || !s->gz) {
+	if (!s->own || !s->gz) {
 		dft_source_free(s);
 		errno = ENOMEM;
 		return NULL;
@@ -51,8 +59,17 @@ struct dft_source *dft_source_new(void)
 	return s;
 }
 
+void dft_source_ahead(struct dft_source *s, uint64_t from)
+{
+	s->ahead_from = from;
+}
+
 static void close_file(struct dft_source *s)
 {
+	dft_ahead_stop(s->ahead);
+	s->ahead = NULL;
+	s->piece = NULL;
+	s->buf = s->own;
 	/* Nothing was written to it: an error of close() loses nothing. */
 	if (s->fd >= 0)
 		close(s->fd);
@@ -65,7 +82,7 @@ void dft_source_free(struct dft_source *s)
 		return;
 	close_file(s);
 	dft_gzin_free(s->gz);
-	free(s->buf);
+	free(s->own);
 	free(s);
 }
 
@@ -82,11 +99,12 @@ int dft_source_open_fd(struct dft_source *s, int fd, const char *name, dft_fault
 	s->fd = fd;
 	s->fn = fn;
 	s->ctx = ctx;
-	s->pos = s->scanned = s->len = 0;
+	s->begin = s->pos = s->scanned = s->len = 0;
 	s->member = 0;
 	s->ended = s->skipping = s->text_told = false;
 	s->named_gz = has_suffix(name, ".gz");
 	memset(&s->st, 0, sizeof(s->st));
+	memset(&s->event, 0, sizeof(s->event));
 	dft_gzin_reset(s->gz, fd, s->named_gz ? DFT_GZ_GZIP : DFT_GZ_AUTO);
 	return 0;
 }
@@ -143,9 +161,9 @@ static size_t drop_tail(struct dft_source *s)
 /* A member should end with a line; "]" closes the array of the 2025 dialect and may go without. */
 static void check_member_end(struct dft_source *s, const struct dft_gz_step *g)
 {
-	if (!s->len || s->buf[s->len - 1] == '\n')
+	if (s->len == s->begin || s->buf[s->len - 1] == '\n')
 		return;
-	if (s->buf[s->len - 1] == ']' && (s->len == 1 || s->buf[s->len - 2] == '\n'))
+	if (s->buf[s->len - 1] == ']' && (s->len - s->begin == 1 || s->buf[s->len - 2] == '\n'))
 		return;
 	tell_harmless(s, g, "does not end at the end of a line");
 }
@@ -201,73 +219,176 @@ static void on_event(struct dft_source *s, const struct dft_gz_step *g)
 	}
 }
 
-/* Makes room behind len: by moving the started line to the front, then by growing. */
-static int make_room(struct dft_source *s)
+static void tell_long(struct dft_source *s, uint64_t line)
 {
-	char *buf;
+	s->st.damaged = true;
+	tell(s, NULL, line, "longer than 64 MiB; passed over");
+}
 
-	if (s->cap - s->len >= ROOM_MIN)
+/* From here on the bytes of a line that is too long are thrown away until its end. */
+static void skip_line(struct dft_source *s)
+{
+	if (!s->skipping)
+		tell_long(s, s->st.lines + 1);
+	s->skipping = true;
+	s->len = s->scanned = s->pos;
+}
+
+/* Room for `want` bytes behind len in the buffer that grows. */
+static int grow(struct dft_source *s, size_t want)
+{
+	size_t cap = s->cap;
+	char *own;
+
+	while (cap - s->len < want)
+		cap *= 2;
+	if (cap == s->cap)
+		return 0;
+	own = realloc(s->own, cap);
+	if (!own)
+		return -ENOMEM;
+	s->buf = s->own = own;
+	s->cap = cap;
+	return 0;
+}
+
+/* Makes room behind len: by moving the started line to the front, then by growing. */
+static int make_room(struct dft_source *s, size_t want)
+{
+	if (s->cap - s->len >= want)
 		return 0;
 	if (s->pos) {
 		memmove(s->buf, s->buf + s->pos, s->len - s->pos);
 		s->len -= s->pos;
 		s->scanned -= s->pos;
-		s->pos = 0;
-		if (s->cap - s->len >= s->cap / 2)
+		s->begin = s->pos = 0;
+		if (s->cap - s->len >= s->cap / 2 && s->cap - s->len >= want)
 			return 0;
 	}
-	if (s->len >= DFT_LINE_MAX) {
-		/* From here on the line's bytes are thrown away until its end. */
-		if (!s->skipping) {
-			s->skipping = true;
-			s->st.damaged = true;
-			tell(s, NULL, s->st.lines + 1, "longer than 64 MiB; passed over");
-		}
-		s->len = s->scanned = 0;
+	if (s->len > DFT_LINE_MAX)
+		skip_line(s);
+	return grow(s, want);
+}
+
+/* The started line, the only bytes that are left of a piece, into the buffer that grows. */
+static int leave_piece(struct dft_source *s)
+{
+	struct dft_ahead_piece *old = s->piece;
+	const char *from = s->buf + s->pos;
+	size_t n = s->len - s->pos;
+	int err;
+
+	if (!old)
+		return 0;
+	s->scanned -= s->pos;
+	s->begin = s->pos = s->len = 0;
+	err = grow(s, n);
+	if (err)
+		return err;
+	memcpy(s->own, from, n);
+	s->buf = s->own;
+	s->len = n;
+	s->piece = NULL;
+	dft_ahead_give(s->ahead, old);
+	return 0;
+}
+
+/*
+ * Goes on with the bytes of the next piece. The line that has begun goes before them, and nothing else is
+ * copied; a line that is too long for that is put together in the buffer that grows.
+ */
+static int enter_piece(struct dft_source *s, struct dft_ahead_piece *p)
+{
+	size_t n = s->len - s->pos, got = p->step.got;
+	int err;
+
+	if (n > DFT_AHEAD_ROOM) {
+		err = leave_piece(s);
+		if (!err)
+			err = make_room(s, got);
+		if (!err)
+			memcpy(s->buf + s->len, p->data, got);
+		s->len += err ? 0 : got;
+		dft_ahead_give(s->ahead, p);
+		return err;
+	}
+	memcpy(p->data - n, s->buf + s->pos, n);
+	if (s->piece)
+		dft_ahead_give(s->ahead, s->piece);
+	s->piece = p;
+	s->buf = p->data - DFT_AHEAD_ROOM;
+	s->scanned = DFT_AHEAD_ROOM - n + (s->scanned - s->pos);
+	s->begin = s->pos = DFT_AHEAD_ROOM - n;
+	s->len = DFT_AHEAD_ROOM + got;
+	return 0;
+}
+
+/* The next bytes, by the thread or without it, behind those that are there. */
+static int more_bytes(struct dft_source *s, struct dft_gz_step *g)
+{
+	struct dft_ahead_piece *p;
+	int err;
+
+	if (!s->ahead && s->st.bytes_out >= s->ahead_from) {
+		s->ahead = dft_ahead_start(s->gz);
+		if (!s->ahead)
+			s->ahead_from = UINT64_MAX;
+	}
+	if (!s->ahead) {
+		err = make_room(s, ROOM_MIN);
+		if (!err)
+			err = dft_gzin_step(s->gz, s->buf + s->len, s->cap - s->len, g);
+		if (err)
+			return err;
+		s->len += g->got;
+		s->st.bytes_in = dft_gzin_offset(s->gz);
+		s->st.plain = dft_gzin_is_plain(s->gz);
 		return 0;
 	}
-	if (s->cap - s->len >= ROOM_MIN)
-		return 0;
-	buf = realloc(s->buf, s->cap * 2);
-	if (!buf)
-		return -ENOMEM;
-	s->buf = buf;
-	s->cap *= 2;
-	return 0;
+	p = dft_ahead_take(s->ahead);
+	*g = p->step;
+	s->st.bytes_in = p->offset;
+	s->st.plain = p->plain;
+	err = p->err;
+	if (g->got)
+		return enter_piece(s, p);
+	dft_ahead_give(s->ahead, p);
+	return err;
 }
 
 static int pump(struct dft_source *s)
 {
 	struct dft_gz_step g;
-	int err = make_room(s);
+	int err = more_bytes(s, &g);
 
-	if (!err)
-		err = dft_gzin_step(s->gz, s->buf + s->len, s->cap - s->len, &g);
 	if (err)
 		return err;
-	s->len += g.got;
 	if (g.got)
 		s->member = g.member;
 	s->st.bytes_out += g.got;
-	s->st.bytes_in = dft_gzin_offset(s->gz);
-	s->st.plain = dft_gzin_is_plain(s->gz);
 	if (s->st.plain && s->named_gz && !s->text_told) {
 		s->text_told = true;
 		tell_harmless(s, NULL, "named .gz but not compressed");
 	}
-	if (g.event != DFT_GZ_DATA)
-		on_event(s, &g);
+	s->event = g;
 	return 0;
 }
 
-static void take(struct dft_source *s, struct dft_line *line, size_t end, bool whole)
+/* Whether the line is one to be shown, and not one that is too long. */
+static bool take(struct dft_source *s, struct dft_line *line, size_t end, bool whole)
 {
+	bool skipped = s->skipping;
+
 	line->s = s->buf + s->pos;
 	line->n = end - s->pos;
 	line->no = ++s->st.lines;
 	line->whole = whole;
 	line->member = s->member;
 	s->pos = s->scanned = whole ? end + 1 : end;
+	s->skipping = false;
+	if (!skipped && line->n > DFT_LINE_MAX)
+		tell_long(s, line->no);
+	return !skipped && line->n <= DFT_LINE_MAX;
 }
 
 int dft_source_next(struct dft_source *s, struct dft_line *line)
@@ -278,26 +399,29 @@ int dft_source_next(struct dft_source *s, struct dft_line *line)
 		int err;
 
 		if (nl) {
-			take(s, line, (size_t)(nl - s->buf), true);
-			if (!s->skipping)
+			if (take(s, line, (size_t)(nl - s->buf), true))
 				return 1;
-			s->skipping = false;
 			continue;
 		}
 		s->scanned = s->len;
 		if (s->ended)
 			break;
+		/* Not before: so the order of lines and faults is the same however many bytes come at a time. */
+		if (s->event.event != DFT_GZ_DATA) {
+			struct dft_gz_step g = s->event;
+
+			s->event.event = DFT_GZ_DATA;
+			on_event(s, &g);
+			continue;
+		}
 		err = pump(s);
 		if (err)
 			return err;
 	}
 	if (s->len == s->pos)
 		return 0;
-	take(s, line, s->len, false);
-	if (s->skipping) {
-		s->skipping = false;
+	if (!take(s, line, s->len, false))
 		return 0;
-	}
 	if (s->st.plain && !(line->n == 1 && *line->s == ']')) {
 		s->st.cut = true;
 		tell(s, NULL, line->no, "cut: the file ends within this line");

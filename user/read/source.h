@@ -52,6 +52,13 @@ struct dft_source *dft_source_new(void);
 void dft_source_free(struct dft_source *s);
 
 /*
+ * Files taken up from now on are decompressed by a thread of their own once `from` bytes have come out,
+ * so that small ones are spared it; UINT64_MAX, as at the start: never. Lines, faults and figures are the
+ * same.
+ */
+void dft_source_ahead(struct dft_source *s, uint64_t from);
+
+/*
  * Takes up the file at `path`, "-" being standard input. Returns 0 or -errno. The previous file is
  * closed. `fn` is called from dft_source_next().
  */

@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "counts.h"
 #include "summary_parts.h"
 
-/* A program's name is never long; command lines, which are SH records too, are not needed here. */
+/* A program's name is never long; of a command line, an SH record too, the begin is enough here. */
 #define TEXT_MAX 255
 
 void *dft_vec_add(struct dft_vec *v, size_t size)
@@ -26,43 +25,91 @@ void *dft_vec_add(struct dft_vec *v, size_t size)
 	return memset((char *)v->v + size * v->n++, 0, size);
 }
 
+static void free_ops(struct dft_vec *v)
+{
+	struct dft_op *op = v->v;
+
+	for (size_t i = 0; i < v->n; i++)
+		dft_hist_free(&op[i].hist);
+	free(v->v);
+}
+
 void dft_job_free(struct dft_job *job)
 {
-	free(job->ops.v);
-	free(job->pipes.v);
-	free(job->files.v);
-	free(job->procs.v);
-	free(job->lost.v);
-	free(job->filtered.v);
-	free(job->missed.v);
-	free(job->doubts.v);
-	free(job->hosts.v);
+	struct dft_vec *const vecs[] = {
+		&job->files, &job->access, &job->procs, &job->slow, &job->failures, &job->about,
+		&job->run_relations, &job->lost, &job->filtered, &job->missed, &job->doubts, &job->hosts,
+		&job->dirs, &job->programs, &job->parts, &job->frequent, &job->uses,
+		&job->by_time, &job->by_bytes,
+	};
+	struct dft_index *const maps[] = {
+		&job->op_at, &job->pipe_at, &job->file_at, &job->count_at, &job->pipe_ids,
+		&job->program_at, &job->failure_at, &job->text_at, &job->proc_at, &job->tid_at,
+		&job->use_at,
+	};
+
+	free_ops(&job->ops);
+	free_ops(&job->pipes);
+	for (size_t i = 0; i < sizeof(vecs) / sizeof(vecs[0]); i++)
+		free(vecs[i]->v);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		dft_index_free(maps[i]);
 	dft_sums_free(&job->annots);
+	for (int i = 0; i < DFT_WAYS; i++)
+		dft_sizes_free(&job->sizes[i]);
 	dft_strings_free(&job->strings);
-	dft_index_free(&job->op_at);
-	dft_index_free(&job->pipe_at);
-	dft_index_free(&job->file_at);
-	dft_index_free(&job->count_at);
-	dft_index_free(&job->pipe_ids);
-	dft_index_free(&job->programs);
-	dft_jsonr_free(&job->json);
+	dft_jsonr_free(&job->own);
 	free(job->raw.buf);
 	dft_strings_free(&job->texts);
-	dft_index_free(&job->text_at);
-	dft_index_free(&job->proc_at);
 	memset(job, 0, sizeof(*job));
 }
 
-void dft_job_begin_file(struct dft_job *job)
+void dft_job_begin_file(struct dft_job *job, uint64_t nr)
 {
 	if (!job->first_ns && !job->last_ns)
 		job->first_ns = UINT64_MAX;
 	dft_strings_clear(&job->texts);
 	dft_index_clear(&job->text_at);
 	dft_index_clear(&job->proc_at);
-	job->cur_proc = 0;
+	dft_index_clear(&job->tid_at);
+	dft_index_clear(&job->use_at);
+	job->uses.n = 0;
+	job->cur_proc = job->cur_use = 0;
 	job->unit_ns = 1000;
 	job->ended = false;
+	job->file_nr = nr;
+	job->serial++;
+}
+
+static void add_rank(struct dft_rank_set *set, uint64_t rank)
+{
+	if (rank < DFT_RANK_WORDS * 64)
+		set->bits[rank / 64] |= 1ull << rank % 64;
+	else
+		set->more = true;
+}
+
+unsigned int dft_rank_count(const struct dft_rank_set *set)
+{
+	unsigned int n = set->more;
+
+	for (int i = 0; i < DFT_RANK_WORDS; i++)
+		n += (unsigned int)__builtin_popcountll(set->bits[i]);
+	return n;
+}
+
+/* Now it is known which rank each process was. */
+void dft_job_end_file(struct dft_job *job)
+{
+	const struct dft_proc *procs = job->procs.v;
+	const struct dft_use *u = job->uses.v;
+	struct dft_file *files = job->files.v;
+
+	if (!job->ended)
+		job->faults_unseen = true;
+	for (size_t i = 0; i < job->uses.n; i++)
+		if (procs[u[i].proc].has_rank)
+			add_rank(&files[u[i].file].ranks, procs[u[i].proc].rank);
 }
 
 struct dft_op *dft_job_op(struct dft_job *job, struct dft_vec *vec, struct dft_index *map,
@@ -83,10 +130,31 @@ struct dft_op *dft_job_op(struct dft_job *job, struct dft_vec *vec, struct dft_i
 	}
 	*at = vec->n - 1;
 	op->dir = dft_dir_of(r->cat, r->name);
+	op->class = dft_class_of(r->cat, r->name);
 	return op;
 }
 
-static struct dft_file *file_of(struct dft_job *job, uint64_t hash)
+static bool is_str(const struct dft_job *job, uint64_t at, struct dft_str s)
+{
+	return dft_str_eq(dft_strings_at(&job->strings, at), s.s, s.n);
+}
+
+struct dft_op *dft_job_call(struct dft_job *job, const struct dft_record *r)
+{
+	/* There are few names, and nearly every event has one of them: no hash is needed to tell which. */
+	size_t n = r->name.n, i = n ? n * 5 + (unsigned char)r->name.s[0] + (unsigned char)r->name.s[n / 2] : 0;
+	uint32_t *slot = &job->op_cache[i % DFT_OP_CACHE];
+	struct dft_op *op = *slot ? (struct dft_op *)job->ops.v + *slot - 1 : NULL;
+
+	if (op && is_str(job, op->name, r->name) && is_str(job, op->cat, r->cat))
+		return op;
+	op = dft_job_op(job, &job->ops, &job->op_at, r);
+	if (op)
+		*slot = (uint32_t)(op - (struct dft_op *)job->ops.v) + 1;
+	return op;
+}
+
+struct dft_file *dft_job_file(struct dft_job *job, uint64_t hash)
 {
 	struct dft_file *f;
 	bool fresh;
@@ -122,6 +190,7 @@ struct dft_proc *dft_job_proc(struct dft_job *job, uint64_t pid)
 	if (fresh) {
 		p->pid = pid;
 		p->first_ns = UINT64_MAX;
+		p->file_nr = job->file_nr;
 		*at = job->procs.n;
 	}
 	job->cur_pid = pid;
@@ -168,6 +237,13 @@ void dft_job_count(struct dft_job *job, struct dft_vec *vec, struct dft_str grou
 	c->n = n;
 }
 
+void dft_job_count_from(struct dft_job *job, struct dft_vec *vec, const struct dft_job *from,
+			const struct dft_count *c)
+{
+	dft_job_count(job, vec, dft_strings_at(&from->strings, c->group),
+		      dft_strings_at(&from->strings, c->name), c->n);
+}
+
 /* {op: n} or {class: {op: n}}; a mere number goes by the name of `what`. */
 static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct dft_jsonr_node *end,
 		       const char *what, bool grouped)
@@ -175,7 +251,7 @@ static void add_counts(struct dft_job *job, struct dft_vec *vec, const struct df
 	static const struct dft_str none = { "", 0 };
 	struct dft_str group = { what, grouped ? strlen(what) : 0 };
 	struct dft_str whole = { what, strlen(what) };
-	struct dft_jsonr *j = &job->json;
+	struct dft_jsonr *j = job->json;
 	const struct dft_jsonr_node *n = dft_jsonr_get(j, end, what), *k, *i;
 	uint64_t v;
 
@@ -210,72 +286,13 @@ void dft_op_add(struct dft_op *op, const struct dft_share *s)
 		op->max_ns = s->max_ns;
 }
 
-static void add_to_file(struct dft_job *job, uint64_t hash, enum dft_dir dir,
-			const struct dft_share *s)
-{
-	struct dft_file *f = file_of(job, hash);
-
-	if (!f)
-		return;
-	dft_add_sat(&f->calls, s->calls);
-	dft_add_sat(&f->errors, s->errors);
-	dft_add_sat(&f->time_ns, s->time_ns);
-	if (dir == DFT_DIR_READ)
-		dft_add_sat(&f->read, s->bytes);
-	else if (dir == DFT_DIR_WRITE)
-		dft_add_sat(&f->written, s->bytes);
-	else if (dir == DFT_DIR_MAPPED)
-		dft_add_sat(&f->faulted, s->bytes);
-}
-
-/* A mapping: from then on the file is read and written without calls. */
-static void take_mapping(struct dft_job *job, const struct dft_record *r, uint64_t hash)
-{
-	const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, r->args, "prot");
-	struct dft_file *f = file_of(job, hash);
-	uint64_t prot = 0;
-
-	if (!f)
-		return;
-	f->mapped = true;
-	if (v && dft_jsonr_u64(&job->json, v, &prot) && prot & PROT_EXEC)
-		f->code = true;
-}
-
-const char *dft_mapped_state(const struct dft_job *job, const struct dft_file *f)
-{
-	if (!f->mapped && !f->faulted)
-		return NULL;
-	return f->code ? "code" : job->faults_unseen ? "unknown" : "known";
-}
-
-static void add_to_files(struct dft_job *job, enum dft_dir dir, const struct dft_facts *f,
-			 const struct dft_share *s)
-{
-	bool to = dir == DFT_DIR_TO_FHASH, from = dir == DFT_DIR_FROM_FHASH;
-
-	if (f->has_file)
-		add_to_file(job, f->file, to ? DFT_DIR_WRITE : from ? DFT_DIR_READ : dir, s);
-	if (f->has_other)
-		add_to_file(job, f->other,
-			    to ? DFT_DIR_READ : from ? DFT_DIR_WRITE : DFT_DIR_NONE, s);
-}
-
-static void add_span(uint64_t *first, uint64_t *last, uint64_t from, uint64_t to)
-{
-	if (from < *first)
-		*first = from;
-	if (to > *last)
-		*last = to;
-}
-
 /* Text of an SH record of this file; false when there is none. */
 static bool text_of(struct dft_job *job, const struct dft_jsonr_node *v, bool old,
 		    struct dft_str *s)
 {
 	uint64_t hash, *at;
 
-	if (!v || !dft_hash_value(&job->json, v, old, &hash))
+	if (!v || !dft_hash_value(job->json, v, old, &hash))
 		return false;
 	at = dft_index_get(&job->text_at, hash);
 	if (at)
@@ -296,15 +313,17 @@ static struct dft_str base_name(struct dft_str s)
 static int file_name_of(struct dft_job *job, const struct dft_jsonr_node *v, bool old,
 			char buf[TEXT_MAX], struct dft_str *s)
 {
+	const struct dft_file *f;
 	uint64_t hash, *at;
 
-	if (!v || !dft_hash_value(&job->json, v, old, &hash))
+	if (!v || !dft_hash_value(job->json, v, old, &hash))
 		return 0;
 	at = dft_index_get(&job->file_at, hash);
-	if (!at || !((struct dft_file *)job->files.v + *at)->name)
+	f = at ? (struct dft_file *)job->files.v + *at : NULL;
+	/* What other files call it does not count: which of them come before this one is open. */
+	if (!f || !f->name || f->named_in != job->serial)
 		return 0;
-	*s = base_name(
-		dft_strings_at(&job->strings, ((struct dft_file *)job->files.v + *at)->name));
+	*s = base_name(dft_strings_at(&job->strings, f->name));
 	if (s->n > TEXT_MAX)
 		s->n = TEXT_MAX;
 	memcpy(buf, s->s, s->n);
@@ -312,30 +331,35 @@ static int file_name_of(struct dft_job *job, const struct dft_jsonr_node *v, boo
 	return 1;
 }
 
-/* From the exec hash where there is one, else the executable's name. */
-static void set_program(struct dft_job *job, struct dft_proc *p, const struct dft_record *r)
+/* One copy for all processes that have it; 0 when memory is short. */
+static uint64_t shared_text(struct dft_job *job, struct dft_str s)
 {
-	struct dft_jsonr *j = &job->json;
-	char buf[TEXT_MAX];
-	struct dft_str s;
-	uint64_t *at;
 	bool fresh;
+	uint64_t *at = dft_index_put(&job->program_at, dft_hash_bytes(0, s.s, s.n), &fresh);
 
-	if (!text_of(job, dft_jsonr_get(j, r->args, "exec_hash"), r->letter, &s) &&
-	    !file_name_of(job, dft_jsonr_get(j, r->args, "pathname_hash"), r->letter, buf, &s))
-		return;
-	/* One copy for all processes that run the program. */
-	at = dft_index_put(&job->programs, dft_hash_bytes(0, s.s, s.n), &fresh);
-	if (!at || (fresh && dft_strings_add(&job->strings, s, at) < 0)) {
-		dft_job_no_memory(job);
-		return;
-	}
-	p->program = *at;
+	if (at && (!fresh || dft_strings_add(&job->strings, s, at) == 0))
+		return *at;
+	dft_job_no_memory(job);
+	return 0;
 }
 
-static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_record *r)
+/* From the exec hash where there is one, else the executable's name; and the command line. */
+void dft_job_set_program(struct dft_job *job, struct dft_proc *p, const struct dft_record *r)
 {
-	struct dft_jsonr *j = &job->json;
+	struct dft_jsonr *j = job->json;
+	char buf[TEXT_MAX];
+	struct dft_str s;
+
+	if (text_of(job, dft_jsonr_get(j, r->args, "exec_hash"), r->letter, &s) ||
+	    file_name_of(job, dft_jsonr_get(j, r->args, "pathname_hash"), r->letter, buf, &s))
+		p->program = shared_text(job, s);
+	if (text_of(job, dft_jsonr_get(j, r->args, "cmd_hash"), r->letter, &s))
+		p->command = shared_text(job, s);
+}
+
+void dft_job_end_record(struct dft_job *job, struct dft_proc *p, const struct dft_record *r)
+{
+	struct dft_jsonr *j = job->json;
 	const struct dft_jsonr_node *v, *n;
 	int64_t metadata, mmap = 0;
 
@@ -365,155 +389,9 @@ static void take_end(struct dft_job *job, struct dft_proc *p, const struct dft_r
 		p->exit_kind = DFT_EXIT_SIGNAL;
 }
 
-/* So that an application's own arg of that name is not taken for the duration. */
-static bool is_near(uint64_t a, uint64_t b, uint64_t unit)
-{
-	return a > b ? a - b <= unit : b - a <= unit;
-}
-
-static void take_event(struct dft_job *job, const struct dft_record *r)
-{
-	struct dft_proc *p = dft_job_proc(job, r->pid);
-	bool app = dft_is_of_app(r), life = dft_is_of_tracer(r);
-	struct dft_share s = { .calls = 1 };
-	struct dft_op *op;
-	struct dft_facts f;
-	uint64_t from = dft_mul_sat(r->ts, job->unit_ns), to;
-
-	if (!p)
-		return;
-	dft_facts_take(&f, &job->json, r);
-	s.time_ns = dft_mul_sat(r->dur, job->unit_ns);
-	if (f.has_dur_ns && (!app || is_near(f.dur_ns, s.time_ns, job->unit_ns)))
-		s.time_ns = f.dur_ns;
-	s.max_ns = s.time_ns;
-	to = from;
-	dft_add_sat(&to, s.time_ns);
-	if (r->has & DFT_F_TS) {
-		add_span(&job->first_ns, &job->last_ns, from, to);
-		add_span(&p->first_ns, &p->last_ns, from, to);
-	}
-	if (life && DFT_STR_IS(r->name, "start")) {
-		if (r->args)
-			set_program(job, p, r);
-		return;
-	}
-	if (life && DFT_STR_IS(r->name, "end")) {
-		take_end(job, p, r);
-		return;
-	}
-	job->events++;
-	p->events++;
-	if (f.relations)
-		dft_sums_relations(job, f.relations);
-	if (app) {
-		dft_sums_event(job, r, &s);
-		return;
-	}
-	dft_coverage_event(job, r, &f);
-	op = dft_job_op(job, &job->ops, &job->op_at, r);
-	if (!op)
-		return;
-	s.bytes = dft_facts_bytes(&f, op->dir, r);
-	s.restarted = f.restarted;
-	s.errors = !f.restarted && f.has_ret && f.ret == -1 &&
-		   (f.has_errno || dft_is_io_cat(r->cat));
-	job->error_cnt += s.errors;
-	dft_op_add(op, &s);
-	add_to_files(job, op->dir, &f, &s);
-	if (f.has_file && f.has_ret && f.ret != -1 && DFT_STR_IS(r->name, "mmap") && dft_is_io_cat(r->cat))
-		take_mapping(job, r, f.file);
-	if (r->args && f.has_ret && f.ret == 0 && DFT_STR_IS(r->name, "execve") &&
-	    dft_is_io_cat(r->cat))
-		set_program(job, p, r);
-}
-
-/*
- * Tallies of pipes are of a "file" named pipe:[N], as /proc shows it, or say args.pipe. Returns
- * whether this is one, with a number that tells the pipes apart.
- */
-static bool is_pipe(struct dft_job *job, const struct dft_record *r, const struct dft_facts *f,
-		    uint64_t *which)
-{
-	const struct dft_jsonr_node *v;
-	struct dft_str s;
-	uint64_t *at;
-
-	if (f->is_pipe) {
-		v = dft_jsonr_get(&job->json, r->args, "pipe");
-		s = dft_jsonr_raw(&job->json, v);
-		*which = dft_hash_bytes(0, s.s, s.n);
-		return true;
-	}
-	at = f->has_file ? dft_index_get(&job->file_at, f->file) : NULL;
-	if (!at)
-		return false;
-	s = dft_strings_at(&job->strings, ((struct dft_file *)job->files.v + *at)->name);
-	*which = f->file;
-	return s.n > 6 && memcmp(s.s, "pipe:[", 6) == 0;
-}
-
-/* From the first of its calls to the end of the last one. */
-static void take_row_span(struct dft_job *job, struct dft_proc *p, const struct dft_record *r,
-			  const struct dft_facts *f)
-{
-	uint64_t from = dft_mul_sat(r->ts, job->unit_ns), to = dft_mul_sat(f->last, job->unit_ns);
-
-	if (!(r->has & DFT_F_TS))
-		return;
-	if (to < from)
-		to = from;
-	add_span(&job->first_ns, &job->last_ns, from, to);
-	add_span(&p->first_ns, &p->last_ns, from, to);
-}
-
-/* A row that stands for many calls: a tally of a pipe, or of calls without events of their own. */
-static void take_aggregate(struct dft_job *job, const struct dft_record *r)
-{
-	struct dft_share s = { 0 };
-	struct dft_proc *p;
-	struct dft_op *op;
-	struct dft_facts f;
-	uint64_t which = 0;
-	bool fresh, pipe;
-
-	/* So that the process is known even if it has nothing else. */
-	p = dft_job_proc(job, r->pid);
-	if (!p)
-		return;
-	dft_facts_take(&f, &job->json, r);
-	take_row_span(job, p, r, &f);
-	s.calls = f.has_cnt ? f.cnt : 1;
-	s.errors = f.errors;
-	s.time_ns = f.has_dur_ns ? f.dur_ns : dft_mul_sat(f.dur_sum, job->unit_ns);
-	s.max_ns = dft_mul_sat(f.dur_max, job->unit_ns);
-	if (dft_is_of_app(r)) {
-		dft_sums_add(job, r, &s);
-		return;
-	}
-	pipe = is_pipe(job, r, &f, &which);
-	op = pipe ? dft_job_op(job, &job->pipes, &job->pipe_at, r) :
-		    dft_job_op(job, &job->ops, &job->op_at, r);
-	if (!op)
-		return;
-	s.bytes = f.ret_sum ? f.ret_sum : dft_facts_bytes(&f, op->dir, r);
-	dft_op_add(op, &s);
-	if (!pipe) {
-		dft_add_sat(&op->in_rows, s.calls);
-		if (op->dir != DFT_DIR_MAPPED || f.shed)
-			dft_add_sat(f.shed ? &job->shed_cnt : &job->chosen_cnt, s.calls);
-		dft_add_sat(&job->error_cnt, s.errors);
-		add_to_files(job, op->dir, &f, &s);
-	} else if (dft_index_put(&job->pipe_ids, which, &fresh)) {
-		job->pipe_cnt += fresh;
-	} else {
-		dft_job_no_memory(job);
-	}
-}
-
 static void take_file_name(struct dft_job *job, const struct dft_record *r)
 {
-	struct dft_jsonr *j = &job->json;
+	struct dft_jsonr *j = job->json;
 	const struct dft_jsonr_node *v = dft_jsonr_get(j, r->args, "value");
 	struct dft_file *f;
 	struct dft_str name;
@@ -522,18 +400,20 @@ static void take_file_name(struct dft_job *job, const struct dft_record *r)
 
 	if (!v || !dft_hash_value(j, v, r->letter, &hash))
 		return;
-	f = file_of(job, hash);
-	/* The same text has the same hash in every process. */
-	if (!f || f->name)
+	f = dft_job_file(job, hash);
+	if (!f)
 		return;
+	f->named_in = job->serial;
 	rc = dft_original_name(j, r->args, &job->raw, &name);
-	if (rc < 0 || (rc > 0 && dft_strings_add(&job->strings, name, &f->name) < 0))
+	if (rc > 0 && (!f->name || dft_text_cmp(name, dft_strings_at(&job->strings, f->name)) < 0))
+		rc = dft_strings_add(&job->strings, name, &f->name);
+	if (rc < 0)
 		dft_job_no_memory(job);
 }
 
 static void take_text(struct dft_job *job, const struct dft_record *r)
 {
-	struct dft_jsonr *j = &job->json;
+	struct dft_jsonr *j = job->json;
 	const struct dft_jsonr_node *v = dft_jsonr_get(j, r->args, "value");
 	struct dft_str name;
 	uint64_t hash, *at;
@@ -552,29 +432,57 @@ static void take_text(struct dft_job *job, const struct dft_record *r)
 		dft_job_no_memory(job);
 }
 
+static bool is_about_job(struct dft_str key)
+{
+	return DFT_STR_IS(key, "job_id") || DFT_STR_IS(key, "job_scheduler") || DFT_STR_IS(key, "job_step");
+}
+
+/* PR rank; its number is a string, in the dialect of 2025 also a number. */
+static void take_rank(struct dft_job *job, const struct dft_record *r)
+{
+	struct dft_jsonr *j = job->json;
+	const struct dft_jsonr_node *key = dft_jsonr_get(j, r->args, "name");
+	const struct dft_jsonr_node *v = dft_jsonr_get(j, r->args, "value");
+	struct dft_proc *p;
+	uint64_t rank;
+
+	if (!key || key->type != DFT_JSONR_STRING || !DFT_STR_IS(dft_jsonr_str(j, key), "rank") || !v)
+		return;
+	if (v->type == DFT_JSONR_STRING ? !dft_decimal(dft_jsonr_str(j, v), &rank) :
+					  !dft_jsonr_u64(j, v, &rank))
+		return;
+	p = dft_job_proc(job, r->pid);
+	if (p) {
+		p->has_rank = true;
+		p->rank = rank;
+	}
+}
+
 /* What the tracer says of itself; an application may use the same names for something else. */
 static void take_own_metadata(struct dft_job *job, const struct dft_record *r)
 {
 	static const struct dft_str none = { "", 0 };
-	const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, r->args, "name");
+	const struct dft_jsonr_node *v = dft_jsonr_get(job->json, r->args, "name");
 	struct dft_str key, val;
 
-	key = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(&job->json, v) : none;
-	v = dft_jsonr_get(&job->json, r->args, "value");
-	val = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(&job->json, v) : none;
+	key = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(job->json, v) : none;
+	v = dft_jsonr_get(job->json, r->args, "value");
+	val = v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(job->json, v) : none;
 	if (DFT_STR_IS(key, "time_metric"))
 		job->unit_ns = DFT_STR_IS(val, "NS") ? 1 :
 			       DFT_STR_IS(val, "MS") ? 1000000 :
 			       DFT_STR_IS(val, "SEC") ? 1000000000 : 1000;
 	else if (DFT_STR_IS(key, "coverage_incomplete"))
 		dft_coverage_incomplete(job, val);
+	else if (is_about_job(key))
+		dft_job_count(job, &job->about, key, val, 1);
 	else
 		dft_sums_coverage(job, r, key, val);
 }
 
 static void take_metadata(struct dft_job *job, const struct dft_record *r)
 {
-	struct dft_jsonr *j = &job->json;
+	struct dft_jsonr *j = job->json;
 	static const struct dft_str none = { "", 0 };
 	const struct dft_jsonr_node *v;
 
@@ -588,6 +496,9 @@ static void take_metadata(struct dft_job *job, const struct dft_record *r)
 		v = dft_jsonr_get(j, r->args, "name");
 		if (v && v->type == DFT_JSONR_STRING)
 			dft_job_count(job, &job->hosts, none, dft_jsonr_str(j, v), 1);
+	} else if (DFT_STR_IS(r->name, "PR")) {
+		if (!dft_is_of_app(r))
+			take_rank(job, r);
 	} else if (!DFT_STR_IS(r->name, "CM")) {
 		dft_sums_entity_record(job, r);
 	} else if (!dft_is_of_app(r)) {
@@ -595,24 +506,20 @@ static void take_metadata(struct dft_job *job, const struct dft_record *r)
 	}
 }
 
-int dft_job_line(struct dft_job *job, const struct dft_line *line)
+int dft_job_record(struct dft_job *job, const struct dft_record *r, struct dft_jsonr *json)
 {
-	struct dft_record r;
-	int rc = dft_record_parse(&r, &job->json, line->s, line->n);
-
-	if (rc != 1)
-		return rc;
+	job->json = json;
 	job->records++;
 	job->err = 0;
-	switch (r.ph) {
+	switch (r->ph) {
 	case DFT_PH_COMPLETE:
-		take_event(job, &r);
+		dft_job_event(job, r);
 		break;
 	case DFT_PH_AGGREGATED:
-		take_aggregate(job, &r);
+		dft_job_row(job, r);
 		break;
 	case DFT_PH_METADATA:
-		take_metadata(job, &r);
+		take_metadata(job, r);
 		break;
 	case DFT_PH_COUNTER:
 		job->counters++;
@@ -621,5 +528,17 @@ int dft_job_line(struct dft_job *job, const struct dft_line *line)
 		job->others++;
 		break;
 	}
-	return job->err ? job->err : 1;
+	return job->err;
+}
+
+int dft_job_line(struct dft_job *job, const struct dft_line *line)
+{
+	struct dft_record r;
+	int rc = dft_record_parse(&r, &job->own, line->s, line->n);
+
+	job->json = &job->own;
+	if (rc != 1)
+		return rc;
+	rc = dft_job_record(job, &r, &job->own);
+	return rc ? rc : 1;
 }

@@ -47,17 +47,17 @@ void dft_sums_free(struct dft_annot_sums *a)
 
 static struct dft_str text_arg(struct dft_job *job, const struct dft_record *r, const char *key)
 {
-	const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, r->args, key);
+	const struct dft_jsonr_node *v = dft_jsonr_get(job->json, r->args, key);
 
-	return v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(&job->json, v) : none;
+	return v && v->type == DFT_JSONR_STRING ? dft_jsonr_str(job->json, v) : none;
 }
 
 static bool number_arg(struct dft_job *job, const struct dft_jsonr_node *args, const char *key,
 		       uint64_t *n)
 {
-	const struct dft_jsonr_node *v = dft_jsonr_get(&job->json, args, key);
+	const struct dft_jsonr_node *v = dft_jsonr_get(job->json, args, key);
 
-	return v && dft_jsonr_u64(&job->json, v, n);
+	return v && dft_jsonr_u64(job->json, v, n);
 }
 
 void dft_sums_add(struct dft_job *job, const struct dft_record *r, const struct dft_share *s)
@@ -80,9 +80,9 @@ void dft_sums_event(struct dft_job *job, const struct dft_record *r, const struc
 	job->annots.unreadable += number_arg(job, r->args, "unreadable", &n) && n;
 }
 
-void dft_sums_relations(struct dft_job *job, const struct dft_jsonr_node *rel)
+void dft_sums_relations(struct dft_job *job, struct dft_vec *vec, const struct dft_jsonr_node *rel)
 {
-	struct dft_jsonr *j = &job->json;
+	struct dft_jsonr *j = job->json;
 	const struct dft_jsonr_node *k, *v, *i;
 	uint64_t n;
 
@@ -95,7 +95,7 @@ void dft_sums_relations(struct dft_job *job, const struct dft_jsonr_node *rel)
 		n = 0;
 		for (i = dft_jsonr_first(j, v); i; i = dft_jsonr_next(j, v, i))
 			n++;
-		dft_job_count(job, &job->annots.relations, none, dft_jsonr_str(j, k), n);
+		dft_job_count(job, vec, none, dft_jsonr_str(j, k), n);
 	}
 }
 
@@ -118,17 +118,14 @@ static struct dft_entity_type *type_of(struct dft_job *job, struct dft_str name)
 	return t;
 }
 
-static void take_entity(struct dft_job *job, const struct dft_record *r)
+/* NULL when memory is short. */
+static struct dft_entity *entity_of(struct dft_job *job, uint64_t id)
 {
 	struct dft_annot_sums *a = &job->annots;
-	struct dft_entity_type *t;
 	struct dft_entity *e;
-	uint64_t id, *at, n;
 	bool fresh;
+	uint64_t *at = dft_index_put(&a->entity_at, id, &fresh);
 
-	if (!dft_hex16(text_arg(job, r, "id"), &id))
-		return;
-	at = dft_index_put(&a->entity_at, id, &fresh);
 	if (at && fresh) {
 		e = dft_vec_add(&a->entities, sizeof(*e));
 		if (e) {
@@ -138,15 +135,45 @@ static void take_entity(struct dft_job *job, const struct dft_record *r)
 	}
 	if (!at || !*at) {
 		dft_job_no_memory(job);
-		return;
+		return NULL;
 	}
-	e = (struct dft_entity *)a->entities.v + *at - 1;
+	return (struct dft_entity *)a->entities.v + *at - 1;
+}
+
+/* Of several types that it is declared with, the first by name. */
+static void set_type(struct dft_job *job, struct dft_entity *e, const struct dft_entity_type *t)
+{
+	const struct dft_entity_type *types = job->annots.types.v;
+
+	if (!e->type || dft_text_cmp(dft_strings_at(&job->strings, t->name),
+				     dft_strings_at(&job->strings, types[e->type - 1].name)) < 0)
+		e->type = (uint64_t)(t - types) + 1;
+}
+
+static void take_entity(struct dft_job *job, const struct dft_record *r)
+{
+	struct dft_entity_type *t;
+	struct dft_entity *e;
+	uint64_t id, n;
+
+	if (!dft_hex16(text_arg(job, r, "id"), &id))
+		return;
+	e = entity_of(job, id);
+	if (!e)
+		return;
 	/* One process may have declared what another only used. */
-	if (e->type || (number_arg(job, r->args, "late", &n) && n))
+	if (number_arg(job, r->args, "late", &n) && n)
 		return;
 	t = type_of(job, text_arg(job, r, "type"));
 	if (t)
-		e->type = (uint64_t)(t - (struct dft_entity_type *)a->types.v) + 1;
+		set_type(job, e, t);
+}
+
+/* Of several processes' roles, the first that says something by the order of the numbers. */
+static void set_role(struct dft_entity_type *t, unsigned int role)
+{
+	if (t->role <= 1 ? role > t->role : role > 1 && role < t->role)
+		t->role = role;
 }
 
 static void take_entity_type(struct dft_job *job, const struct dft_record *r)
@@ -154,9 +181,8 @@ static void take_entity_type(struct dft_job *job, const struct dft_record *r)
 	struct dft_entity_type *t = type_of(job, text_arg(job, r, "type"));
 	uint64_t role;
 
-	/* Of several processes' roles, the first that says something. */
-	if (t && t->role <= 1 && number_arg(job, r->args, "role", &role) && role < DFT_ROLES)
-		t->role = (unsigned int)role + 1;
+	if (t && number_arg(job, r->args, "role", &role) && role < DFT_ROLES)
+		set_role(t, (unsigned int)role + 1);
 }
 
 static void take_relation(struct dft_job *job, const struct dft_record *r)
@@ -167,7 +193,9 @@ static void take_relation(struct dft_job *job, const struct dft_record *r)
 	if (!number_arg(job, r->args, "relation", &n) || n < FIRST_RELATION || n > LAST_RELATION)
 		return;
 	name = relation_names[n - FIRST_RELATION];
-	dft_job_count(job, &job->annots.relations, none, (struct dft_str){ name, strlen(name) }, 1);
+	/* The tracer says why it has come to it; programs do not. */
+	dft_job_count(job, dft_jsonr_get(job->json, r->args, "why") ? &job->run_relations :
+								      &job->annots.relations, none, (struct dft_str){ name, strlen(name) }, 1);
 }
 
 void dft_sums_entity_record(struct dft_job *job, const struct dft_record *r)
@@ -200,6 +228,13 @@ static struct dft_gap *gap_of(struct dft_job *job, struct dft_vec *vec, struct d
 	return g;
 }
 
+static uint64_t gap_key(bool gap, struct dft_str path, struct dft_str reason)
+{
+	uint64_t id = dft_hash_bytes(gap, path.s, path.n);
+
+	return gap ? id : dft_hash_bytes(id, reason.s, reason.n);
+}
+
 void dft_sums_coverage(struct dft_job *job, const struct dft_record *r, struct dft_str key,
 			 struct dft_str val)
 {
@@ -213,9 +248,7 @@ void dft_sums_coverage(struct dft_job *job, const struct dft_record *r, struct d
 
 	if (gap ? !dft_decimal(val, &us) : !DFT_STR_IS(key, "probes_unarmed"))
 		return;
-	id = dft_hash_bytes(gap, path.s, path.n);
-	if (!gap)
-		id = dft_hash_bytes(id, val.s, val.n);
+	id = gap_key(gap, path, val);
 	g = gap_of(job, gap ? &a->gaps : &a->unarmed, path, gap ? none : val, id);
 	p = g ? dft_job_proc(job, r->pid) : NULL;
 	if (!p)
@@ -238,13 +271,93 @@ void dft_sums_coverage(struct dft_job *job, const struct dft_record *r, struct d
 
 void dft_sums_end(struct dft_job *job, const struct dft_record *r)
 {
-	const struct dft_jsonr_node *o = dft_jsonr_get(&job->json, r->args, "annotations");
+	const struct dft_jsonr_node *o = dft_jsonr_get(job->json, r->args, "annotations");
 	uint64_t n;
 
 	if (o && number_arg(job, o, "inherited", &n))
 		dft_add_sat(&job->annots.inherited, n);
 	if (o && number_arg(job, o, "unended", &n))
 		dft_add_sat(&job->annots.unended, n);
+}
+
+static int merge_entities(struct dft_job *to, const struct dft_job *from)
+{
+	const struct dft_entity *e = from->annots.entities.v;
+	const struct dft_entity_type *types = from->annots.types.v, *t;
+
+	for (size_t i = 0; i < from->annots.types.n; i++) {
+		struct dft_entity_type *n = type_of(to, dft_strings_at(&from->strings, types[i].name));
+
+		if (!n)
+			return -ENOMEM;
+		set_role(n, types[i].role);
+	}
+	for (size_t i = 0; i < from->annots.entities.n; i++) {
+		struct dft_entity *n = entity_of(to, e[i].id);
+
+		t = n && e[i].type ? type_of(to, dft_strings_at(&from->strings, types[e[i].type - 1].name)) :
+				     NULL;
+		if (!n || (e[i].type && !t))
+			return -ENOMEM;
+		if (t)
+			set_type(to, n, t);
+	}
+	return 0;
+}
+
+static int merge_gaps(struct dft_job *to, struct dft_vec *vec, const struct dft_job *from,
+		      const struct dft_vec *gaps, bool gap)
+{
+	const struct dft_gap *g = gaps->v;
+
+	for (size_t i = 0; i < gaps->n; i++) {
+		struct dft_str path = dft_strings_at(&from->strings, g[i].path);
+		struct dft_str why = dft_strings_at(&from->strings, g[i].reason);
+		struct dft_gap *n = gap_of(to, vec, path, why, gap_key(gap, path, why));
+
+		if (!n)
+			return -ENOMEM;
+		n->gaps += g[i].gaps;
+		n->procs += g[i].procs;
+		dft_add_sat(&n->us, g[i].us);
+	}
+	return 0;
+}
+
+/* Which processes a gap was in need not be known any more: each is in one job only. */
+int dft_sums_merge(struct dft_job *to, const struct dft_job *from)
+{
+	struct dft_annot_sums *a = &to->annots;
+	const struct dft_annot_sums *b = &from->annots;
+	const struct dft_op *op = b->names.v;
+	const struct dft_count *rel = b->relations.v;
+	int err;
+
+	to->err = 0;
+	for (size_t i = 0; i < b->names.n; i++) {
+		const struct dft_record r = { .name = dft_strings_at(&from->strings, op[i].name),
+					      .cat = dft_strings_at(&from->strings, op[i].cat) };
+		const struct dft_share s = { op[i].calls, op[i].errors, op[i].restarted, op[i].bytes,
+					     op[i].time_ns, op[i].max_ns };
+
+		dft_sums_add(to, &r, &s);
+	}
+	for (size_t i = 0; i < b->relations.n; i++)
+		dft_job_count_from(to, &a->relations, from, &rel[i]);
+	err = to->err ? to->err : merge_entities(to, from);
+	if (!err)
+		err = merge_gaps(to, &a->gaps, from, &b->gaps, true);
+	if (!err)
+		err = merge_gaps(to, &a->unarmed, from, &b->unarmed, false);
+	a->events += b->events;
+	a->args_lost += b->args_lost;
+	a->unreadable += b->unreadable;
+	a->gap_cnt += b->gap_cnt;
+	a->gap_procs += b->gap_procs;
+	dft_add_sat(&a->inherited, b->inherited);
+	dft_add_sat(&a->unended, b->unended);
+	dft_add_sat(&a->gap_us, b->gap_us);
+	return err;
 }
 
 void dft_sums_finish(struct dft_annot_sums *a)

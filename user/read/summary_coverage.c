@@ -21,7 +21,7 @@ static void doubt(struct dft_job *job, const char *group, struct dft_str name)
 static void doubt_name(struct dft_job *job, const struct dft_jsonr_node *why)
 {
 	if (why && why->type == DFT_JSONR_STRING)
-		doubt(job, UNRESOLVED, dft_jsonr_str(&job->json, why));
+		doubt(job, UNRESOLVED, dft_jsonr_str(job->json, why));
 }
 
 void dft_coverage_event(struct dft_job *job, const struct dft_record *r, const struct dft_facts *f)

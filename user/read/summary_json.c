@@ -3,6 +3,7 @@
 
 #include "out.h"
 #include "summary.h"
+#include "summary_tables.h"
 
 static struct dft_str at(const struct dft_job *job, uint64_t str)
 {
@@ -14,9 +15,40 @@ static uint64_t span_us(uint64_t first_ns, uint64_t last_ns)
 	return last_ns > first_ns ? (last_ns - first_ns) / 1000 : 0;
 }
 
+static void put_io(struct dft_json *w, const struct dft_job *job)
+{
+	dft_json_object(w, "io");
+	dft_json_u64(w, "calls", job->calls);
+	dft_json_u64(w, "read", job->read);
+	dft_json_u64(w, "written", job->written);
+	dft_json_u64(w, "mapped", job->faulted);
+	dft_json_u64(w, "data_ns", job->data_ns);
+	dft_json_u64(w, "metadata_ns", job->meta_ns);
+	dft_json_u64(w, "processes_ns", job->procs_ns);
+	dft_json_f64(w, "bandwidth", dft_job_bandwidth(job));
+	dft_json_object_end(w);
+}
+
+static void put_runs(struct dft_json *w, const struct dft_job *job)
+{
+	const struct dft_count *c = job->run_relations.v;
+
+	dft_json_object(w, "program_runs");
+	dft_json_u64(w, "runs", job->runs);
+	dft_json_array(w, "relations");
+	for (size_t i = 0; i < job->run_relations.n; i++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "name", NULL, at(job, c[i].name));
+		dft_json_u64(w, "count", c[i].n);
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+	dft_json_object_end(w);
+}
+
 static void put_job(struct dft_json *w, const struct dft_job *job, const struct dft_read_stat *rs)
 {
-	const struct dft_count *hosts = job->hosts.v;
+	const struct dft_count *hosts = job->hosts.v, *about = job->about.v;
 
 	dft_json_u64(w, "files", rs->files);
 	dft_json_u64(w, "processes", job->procs.n);
@@ -30,6 +62,18 @@ static void put_job(struct dft_json *w, const struct dft_job *job, const struct 
 	dft_json_u64(w, "errors", job->error_cnt);
 	dft_json_u64(w, "begin_us", job->last_ns ? job->first_ns / 1000 : 0);
 	dft_json_u64(w, "duration_us", span_us(job->first_ns, job->last_ns));
+	dft_json_u64(w, "threads", job->threads);
+	dft_json_u64(w, "ranks", job->ranks);
+	dft_json_array(w, "job");
+	for (size_t i = 0; i < job->about.n; i++) {
+		dft_json_object(w, NULL);
+		dft_out_name(w, "name", NULL, at(job, about[i].group));
+		dft_out_name(w, "value", NULL, at(job, about[i].name));
+		dft_json_object_end(w);
+	}
+	dft_json_array_end(w);
+	put_io(w, job);
+	put_runs(w, job);
 	dft_json_object(w, "read");
 	dft_json_u64(w, "bytes_in", rs->bytes_in);
 	dft_json_u64(w, "bytes_out", rs->bytes_out);
@@ -39,54 +83,6 @@ static void put_job(struct dft_json *w, const struct dft_job *job, const struct 
 	dft_json_u64(w, "unreadable", rs->unread);
 	dft_json_u64(w, "faults", rs->faults);
 	dft_json_object_end(w);
-}
-
-static void put_ops(struct dft_json *w, const struct dft_job *job, const char *key,
-		    const struct dft_vec *ops)
-{
-	const struct dft_op *op = ops->v;
-
-	dft_json_array(w, key);
-	for (size_t i = 0; i < ops->n; i++, op++) {
-		dft_json_object(w, NULL);
-		dft_out_name(w, "name", NULL, at(job, op->name));
-		dft_out_name(w, "cat", NULL, at(job, op->cat));
-		dft_json_u64(w, "calls", op->calls);
-		dft_json_u64(w, "aggregated", op->in_rows);
-		dft_json_u64(w, "errors", op->errors);
-		dft_json_u64(w, "restarted", op->restarted);
-		dft_json_u64(w, "bytes", op->bytes);
-		dft_json_u64(w, "time_ns", op->time_ns);
-		dft_json_u64(w, "mean_ns", op->calls ? op->time_ns / op->calls : 0);
-		dft_json_u64(w, "max_ns", op->max_ns);
-		dft_json_object_end(w);
-	}
-	dft_json_array_end(w);
-}
-
-static void put_files(struct dft_json *w, const struct dft_job *job, uint64_t top)
-{
-	const struct dft_file *f = job->files.v;
-
-	dft_json_u64(w, "files_used", job->files.n);
-	dft_json_array(w, "top_files");
-	for (size_t i = 0; i < job->files.n && (!top || i < top); i++, f++) {
-		dft_json_object(w, NULL);
-		if (f->name)
-			dft_out_name(w, "name", "name_raw", at(job, f->name));
-		dft_json_hash(w, "fhash", f->hash);
-		dft_json_u64(w, "read", f->read);
-		dft_json_u64(w, "written", f->written);
-		if (dft_mapped_state(job, f)) {
-			dft_json_u64(w, "mapped_bytes", f->faulted);
-			dft_json_cstr(w, "mapped", dft_mapped_state(job, f));
-		}
-		dft_json_u64(w, "calls", f->calls);
-		dft_json_u64(w, "errors", f->errors);
-		dft_json_u64(w, "time_ns", f->time_ns);
-		dft_json_object_end(w);
-	}
-	dft_json_array_end(w);
 }
 
 static void put_procs(struct dft_json *w, const struct dft_job *job)
@@ -99,7 +95,17 @@ static void put_procs(struct dft_json *w, const struct dft_job *job)
 		dft_json_u64(w, "pid", p->pid);
 		if (p->program)
 			dft_out_name(w, "program", "program_raw", at(job, p->program));
+		if (p->command)
+			dft_out_name(w, "command", "command_raw", at(job, p->command));
+		if (p->has_rank)
+			dft_json_u64(w, "rank", p->rank);
 		dft_json_u64(w, "events", p->events);
+		dft_json_u64(w, "threads", p->threads);
+		dft_json_u64(w, "calls", p->calls);
+		dft_json_u64(w, "read", p->read);
+		dft_json_u64(w, "written", p->written);
+		dft_json_u64(w, "data_ns", p->data_ns);
+		dft_json_u64(w, "metadata_ns", p->meta_ns);
 		if (p->last_ns) {
 			dft_json_u64(w, "begin_us", p->first_ns / 1000);
 			dft_json_u64(w, "duration_us", span_us(p->first_ns, p->last_ns));
@@ -260,20 +266,45 @@ static void put_annotations(struct dft_json *w, const struct dft_job *job, uint6
 	dft_json_object_end(w);
 }
 
+static int put_tables(struct dft_json *w, const struct dft_job *job, uint64_t top)
+{
+	const struct {
+		const char *table, *key, *rows; /* `rows`: key of how many there are */
+		bool all;
+	} t[] = {
+		{ "operations", "operations", NULL, true }, { "pipes", "pipes", NULL, true },
+		{ "classes", "classes", NULL, true }, { "access", "access", NULL, true },
+		{ "sizes", "access_sizes", NULL, true }, { "balance", "balance", NULL, true },
+		{ "frequent-sizes", "frequent_sizes", NULL, false },
+		{ "files", "top_files", "files_used", false },
+		{ "directories", "top_directories", "directories_used", false },
+		{ "programs", "programs", "programs_used", false },
+		{ "slowest", "slowest", NULL, false }, { "errors", "errors_by_reason", NULL, true },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]) && !err; i++) {
+		const struct dft_sum_table *table = dft_sum_table(t[i].table);
+
+		if (t[i].rows)
+			dft_json_u64(w, t[i].rows, dft_sum_table_rows(table, job));
+		err = dft_sum_table_json(table, job, t[i].key, t[i].all ? 0 : top, w);
+	}
+	return err;
+}
+
 int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 		     const struct dft_summary_opts *opts, FILE *f)
 {
 	struct dft_buf buf = DFT_BUF_INIT;
 	struct dft_json w = { .buf = &buf };
-	int err;
+	int err, err2;
 
 	dft_json_object(&w, NULL);
 	put_job(&w, job, rs);
-	put_ops(&w, job, "operations", &job->ops);
-	put_files(&w, job, opts->top);
+	err = put_tables(&w, job, opts->top);
 	put_procs(&w, job);
 	dft_json_u64(&w, "pipes_used", job->pipe_cnt);
-	put_ops(&w, job, "pipes", &job->pipes);
 	dft_json_u64(&w, "aggregated_shed", job->shed_cnt);
 	dft_json_u64(&w, "aggregated_chosen", job->chosen_cnt);
 	dft_json_u64(&w, "lost_total", job->lost_cnt);
@@ -287,7 +318,7 @@ int dft_summary_json(struct dft_job *job, const struct dft_read_stat *rs,
 	put_doubt_lines(&w, job);
 	dft_json_object_end(&w);
 	dft_buf_putc(&buf, '\n');
-	err = dft_out_buf(&buf, f);
+	err2 = dft_out_buf(&buf, f);
 	dft_buf_free(&buf);
-	return err;
+	return err ? err : err2;
 }

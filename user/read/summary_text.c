@@ -6,9 +6,11 @@
 
 #include "out.h"
 #include "summary.h"
+#include "summary_tables.h"
 
 /* Names in columns; longer ones are cut there. The last column has room for all. */
 #define CELL_SZ 64
+#define FEW	5 /* rows of the less important tables, unless --top says otherwise */
 
 static char *name_at(const struct dft_job *job, uint64_t str, char *buf, size_t cap)
 {
@@ -39,6 +41,108 @@ static void put_time(FILE *f, const struct dft_job *job)
 			span_text(span, job->first_ns, job->last_ns));
 }
 
+/* What the batch system said: "slurm, job 4711". */
+static void put_batch_job(FILE *f, const struct dft_job *job)
+{
+	const struct dft_count *c = job->about.v;
+	const char *sep = "batch job: ";
+	char name[CELL_SZ];
+
+	for (size_t i = 0; i < job->about.n && i < 8; i++) {
+		struct dft_str key = dft_strings_at(&job->strings, c[i].group);
+
+		fprintf(f, "%s%s%s", sep, DFT_STR_IS(key, "job_id") ? "id " : DFT_STR_IS(key, "job_step") ?
+			"step " : "", name_at(job, c[i].name, name, sizeof(name)));
+		sep = ", ";
+	}
+	if (job->about.n)
+		fputc('\n', f);
+}
+
+static void put_runs(FILE *f, const struct dft_job *job)
+{
+	const struct dft_count *c = job->run_relations.v;
+	const char *sep = " (";
+	char name[CELL_SZ];
+
+	if (!job->runs)
+		return;
+	plural(f, job->runs, "program run", "program runs");
+	for (size_t i = 0; i < job->run_relations.n && i < 12; i++, sep = ", ")
+		fprintf(f, "%s%s %" PRIu64, sep, name_at(job, c[i].name, name, sizeof(name)), c[i].n);
+	fputs(job->run_relations.n ? ")\n" : "\n", f);
+}
+
+/* The classes of metadata that took most time, up to four. */
+static void put_metadata(FILE *f, const struct dft_job *job)
+{
+	bool told[DFT_CLASSES] = { false };
+	const char *sep = " (";
+	char b[DFT_UNIT_SZ];
+
+	for (int k = 0; k < 4; k++) {
+		int best = -1;
+
+		for (int c = 0; c < DFT_CLASSES; c++)
+			if (dft_class_is_meta((enum dft_class)c) && !told[c] && job->classes[c].time_ns &&
+			    (best < 0 || job->classes[c].time_ns > job->classes[best].time_ns))
+				best = c;
+		if (best < 0)
+			break;
+		told[best] = true;
+		fprintf(f, "%s%s %s", sep, dft_class_name((enum dft_class)best),
+			dft_human_ns(b, job->classes[best].time_ns));
+		sep = ", ";
+	}
+	if (*sep == ',')
+		fputc(')', f);
+}
+
+/* Bytes and time of all calls on files. */
+static void put_io(FILE *f, const struct dft_job *job)
+{
+	char a[DFT_UNIT_SZ], b[DFT_UNIT_SZ], c[DFT_UNIT_SZ];
+	uint64_t all = job->data_ns;
+	double rate;
+
+	if (!job->calls)
+		return;
+	dft_add_sat(&all, job->meta_ns);
+	fprintf(f, "read %s, written %s in ", dft_human_bytes(a, job->read), dft_human_bytes(b, job->written));
+	plural(f, job->calls, "call", "calls");
+	fprintf(f, ", of %s: data %s, metadata %s", dft_human_ns(a, all), dft_human_ns(b, job->data_ns),
+		dft_human_ns(c, job->meta_ns));
+	put_metadata(f, job);
+	fputc('\n', f);
+	if (job->procs_ns)
+		fprintf(f, "%.1f%% of the %s that processes ran", (double)all * 100 / (double)job->procs_ns,
+			dft_human_ns(a, job->procs_ns));
+	rate = dft_job_bandwidth(job);
+	if (rate > 0 && rate < 1e18)
+		fprintf(f, "%sabout %s/s: bytes by the time in calls of the %s with most of it",
+			job->procs_ns ? "; " : "", dft_human_bytes(a, (uint64_t)rate),
+			job->ranks ? "rank" : "process");
+	fputc('\n', f);
+}
+
+static void put_command(FILE *f, const struct dft_job *job)
+{
+	const struct dft_program *p = job->programs.v;
+	char name[128];
+
+	if (!job->programs.n || !p->command)
+		return;
+	name_at(job, p->command, name, sizeof(name));
+	for (char *c = name; (c = strchr(c, ';'));)
+		*c = ' ';
+	fprintf(f, "command: %s", name);
+	if (job->programs.n > 1) {
+		fputs(" and ", f);
+		plural(f, job->programs.n - 1, "more program", "more programs");
+	}
+	fputc('\n', f);
+}
+
 static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_stat *rs)
 {
 	const struct dft_count *hosts = job->hosts.v;
@@ -47,6 +151,12 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 	plural(f, job->events, "event", "events");
 	fputs(" of ", f);
 	plural(f, job->procs.n, "process", "processes");
+	if (job->threads > job->procs.n)
+		fprintf(f, " (%" PRIu64 " threads)", job->threads);
+	if (job->ranks) {
+		fputs(", ", f);
+		plural(f, job->ranks, "rank", "ranks");
+	}
 	for (size_t i = 0; i < job->hosts.n && i < 4; i++)
 		fprintf(f, "%s%s", i ? ", " : " on ", name_at(job, hosts[i].name, name, CELL_SZ));
 	if (job->hosts.n > 4)
@@ -55,6 +165,10 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 	plural(f, rs->files, "file", "files");
 	fputc('\n', f);
 	put_time(f, job);
+	put_batch_job(f, job);
+	put_command(f, job);
+	put_runs(f, job);
+	put_io(f, job);
 	if (rs->unfinished || rs->cut || rs->damaged || rs->unread) {
 		fprintf(f, "INCOMPLETE: %" PRIu64 " files unfinished, %" PRIu64 " cut, %" PRIu64
 			   " damaged, %" PRIu64 " unreadable\n",
@@ -81,37 +195,6 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 		      "(they count as 0 below)\n", f);
 }
 
-/* `rows`: tell how many of the calls have no events of their own. */
-static int put_ops(FILE *f, const struct dft_job *job, const struct dft_vec *ops, bool rows)
-{
-	const struct dft_op *op = ops->v;
-	char a[CELL_SZ], b[DFT_UNIT_SZ];
-	struct dft_table t;
-
-	dft_table_init(&t, rows ? "llrrrrrrrr" : "llrrrrrrr");
-	for (const char *const *h = (const char *const[]){ "operation", "cat", "calls", "aggregated",
-							    "errors", "restarted", "bytes", "time",
-							    "mean", "max", NULL }; *h; h++)
-		if (rows || strcmp(*h, "aggregated"))
-			dft_table_add(&t, "%s", *h);
-	for (size_t i = 0; i < ops->n; i++, op++) {
-		dft_table_add(&t, "%s", name_at(job, op->name, a, sizeof(a)));
-		dft_table_add(&t, "%s", name_at(job, op->cat, a, sizeof(a)));
-		dft_table_add(&t, "%" PRIu64, op->calls);
-		if (rows)
-			dft_table_add(&t, "%" PRIu64, op->in_rows);
-		dft_table_add(&t, "%" PRIu64, op->errors);
-		dft_table_add(&t, "%" PRIu64, op->restarted);
-		dft_table_add(&t, "%s", op->bytes || op->dir ? dft_human_bytes(b, op->bytes) : "-");
-		dft_table_add(&t, "%s", dft_human_ns(b, op->time_ns));
-		dft_table_add(&t, "%s", dft_human_ns(b, op->calls ? op->time_ns / op->calls : 0));
-		/* Tallies of some writers do not keep the longest. */
-		dft_table_add(&t, "%s",
-			      op->max_ns || !op->time_ns ? dft_human_ns(b, op->max_ns) : "-");
-	}
-	return dft_table_print(&t, f);
-}
-
 /* How many of n rows to show, telling it in the heading. */
 static size_t heading(FILE *f, const char *what, size_t n, uint64_t top)
 {
@@ -123,80 +206,44 @@ static size_t heading(FILE *f, const char *what, size_t n, uint64_t top)
 	return (size_t)top;
 }
 
-/* By page faults; "+": and perhaps more, that was not seen. */
-static void mapped_text(char b[DFT_UNIT_SZ + 1], const struct dft_job *job, const struct dft_file *file)
+/* A table with its heading; nothing of one without rows. 0 or -ENOMEM. */
+static int put_table(FILE *f, const struct dft_job *job, const char *name, const char *what, uint64_t top)
 {
-	const char *state = dft_mapped_state(job, file);
-	char bytes[DFT_UNIT_SZ];
+	const struct dft_sum_table *t = dft_sum_table(name);
+	size_t n = dft_sum_table_rows(t, job);
 
-	if (!state)
-		strcpy(b, "-");
-	else if (!strcmp(state, "known"))
-		strcpy(b, dft_human_bytes(bytes, file->faulted));
-	else if (file->faulted)
-		snprintf(b, DFT_UNIT_SZ + 1, "%s+", dft_human_bytes(bytes, file->faulted));
-	else
-		strcpy(b, state);
+	if (!n)
+		return 0;
+	heading(f, what, n, top);
+	return dft_sum_table_print(t, job, DFT_STYLE_TEXT, top, f);
 }
 
-static int put_files(FILE *f, const struct dft_job *job, uint64_t top)
+/* Bins that are not empty, as many columns as ways; and the sizes that occur most. */
+static int put_sizes(FILE *f, const struct dft_job *job)
 {
-	const struct dft_file *file = job->files.v;
-	size_t n = heading(f, "Files, by bytes", job->files.n, top);
-	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ], mapped[DFT_UNIT_SZ + 1];
+	const struct dft_size *z = job->frequent.v;
+	const char *sep = "most frequent: ";
 	struct dft_table t;
+	int err;
 
-	dft_table_init(&t, "rrrrrrl");
-	for (const char *const *h = (const char *const[]){ "read", "written", "mapped", "calls", "errors",
-							    "time", "file", NULL }; *h; h++)
+	dft_table_init(&t, "rrr");
+	for (const char *const *h = (const char *const[]){ "size", "reads", "writes", NULL }; *h; h++)
 		dft_table_add(&t, "%s", *h);
-	for (size_t i = 0; i < n; i++, file++) {
-		dft_table_add(&t, "%s", dft_human_bytes(b, file->read));
-		dft_table_add(&t, "%s", dft_human_bytes(b, file->written));
-		mapped_text(mapped, job, file);
-		dft_table_add(&t, "%s", mapped);
-		dft_table_add(&t, "%" PRIu64, file->calls);
-		dft_table_add(&t, "%" PRIu64, file->errors);
-		dft_table_add(&t, "%s", dft_human_ns(b, file->time_ns));
-		if (file->name)
-			dft_table_add(&t, "%s", name_at(job, file->name, name, sizeof(name)));
-		else
-			dft_table_add(&t, "(no name for %016" PRIx64 ")", file->hash);
+	for (unsigned int i = 0; i < DFT_BINS; i++) {
+		if (!job->sizes[DFT_WAY_READ].bins[i] && !job->sizes[DFT_WAY_WRITE].bins[i])
+			continue;
+		dft_table_add(&t, "%s", dft_bin_name(i));
+		dft_table_add(&t, "%" PRIu64, job->sizes[DFT_WAY_READ].bins[i]);
+		dft_table_add(&t, "%" PRIu64, job->sizes[DFT_WAY_WRITE].bins[i]);
 	}
-	return dft_table_print(&t, f);
-}
-
-static void exit_text(char buf[DFT_UNIT_SZ], const struct dft_proc *p)
-{
-	if (p->exit_kind == DFT_EXIT_CODE)
-		snprintf(buf, DFT_UNIT_SZ, "%" PRId64, p->exit_val);
-	else if (p->exit_kind == DFT_EXIT_SIGNAL)
-		snprintf(buf, DFT_UNIT_SZ, "signal %" PRId64, p->exit_val);
-	else
-		snprintf(buf, DFT_UNIT_SZ, "%s", p->ended ? "-" : "unfinished");
-}
-
-static int put_procs(FILE *f, const struct dft_job *job, uint64_t top)
-{
-	const struct dft_proc *p = job->procs.v;
-	size_t n = heading(f, "Processes, by events", job->procs.n, top);
-	char name[DFT_SAFE_SZ], b[DFT_UNIT_SZ];
-	struct dft_table t;
-
-	dft_table_init(&t, "rrrrl");
-	for (const char *const *h = (const char *const[]){ "pid", "events", "exit", "duration",
-							    "program", NULL }; *h; h++)
-		dft_table_add(&t, "%s", *h);
-	for (size_t i = 0; i < n; i++, p++) {
-		dft_table_add(&t, "%" PRIu64, p->pid);
-		dft_table_add(&t, "%" PRIu64, p->events);
-		exit_text(b, p);
-		dft_table_add(&t, "%s", b);
-		dft_table_add(&t, "%s", span_text(b, p->first_ns, p->last_ns));
-		dft_table_add(&t, "%s", p->program ?
-			      name_at(job, p->program, name, sizeof(name)) : "?");
-	}
-	return dft_table_print(&t, f);
+	err = dft_table_print(&t, f);
+	for (size_t i = 0; i < job->frequent.n && i < 4; i++, sep = ", ")
+		fprintf(f, "%s%" PRIu64 " (%" PRIu64 " %s)", sep, z[i].size, z[i].calls,
+			z[i].way == DFT_WAY_READ ? z[i].calls == 1 ? "read" : "reads" :
+			z[i].calls == 1 ? "write" : "writes");
+	if (job->frequent.n)
+		fputc('\n', f);
+	return err;
 }
 
 static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint64_t sum,
@@ -364,7 +411,8 @@ static int put_annotations(FILE *f, const struct dft_job *job, uint64_t top)
 
 	if (a->names.n)
 		err = put_names(f, job, top);
-	if (!err && (a->types.n || a->undeclared))
+	/* Types of what programs declared; those of files are no annotations. */
+	if (!err && (a->events || a->relations.n) && (a->types.n || a->undeclared))
 		err = put_entity_types(f, job, top);
 	if (!err && a->relations.n)
 		err = put_relations(f, job);
@@ -409,23 +457,71 @@ static void put_coverage(FILE *f, const struct dft_job *job)
 	}
 }
 
-int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
-		     const struct dft_summary_opts *opts, FILE *f)
+/* Sections about calls and files. */
+static int put_calls(FILE *f, const struct dft_job *job, uint64_t top, uint64_t few)
 {
 	int err;
 
+	err = put_table(f, job, "operations", "Operations, by time", top);
+	if (!err && dft_sum_table_rows(dft_sum_table("access"), job)) {
+		fprintf(f, "\nAccess by place, each process and file for itself:\n");
+		err = dft_sum_table_print(dft_sum_table("access"), job, DFT_STYLE_TEXT, 0, f);
+		if (!err) {
+			fprintf(f, "\nAccess by size in bytes%s:\n",
+				job->shed_cnt || job->chosen_cnt ? ", without aggregated calls" : "");
+			err = put_sizes(f, job);
+		}
+	}
+	if (!err)
+		err = put_table(f, job, "files", "Files, by bytes", top);
+	if (!err && job->dirs.n > 1)
+		err = put_table(f, job, "directories", "Directories, by bytes", few);
+	/* No more of them are kept than are asked for: how many there would be is not known. */
+	if (!err && job->slow.n) {
+		fputs("\nLongest calls:\n", f);
+		err = dft_sum_table_print(dft_sum_table("slowest"), job, DFT_STYLE_TEXT, few, f);
+	}
+	return err ? err : put_table(f, job, "errors", "Errors", few);
+}
+
+static int put_processes(FILE *f, const struct dft_job *job, uint64_t top, uint64_t few)
+{
+	int err = put_table(f, job, "processes", "Processes, by events", top);
+
+	/* Others than these may have most of the time, or of the bytes. */
+	if (!err && top && job->procs.n > top) {
+		fputs("\nProcesses, by time in calls:\n", f);
+		err = dft_sum_table_print(dft_sum_table("processes-by-time"), job, DFT_STYLE_TEXT, few, f);
+	}
+	if (!err && top && job->procs.n > top) {
+		fputs("\nProcesses, by bytes:\n", f);
+		err = dft_sum_table_print(dft_sum_table("processes-by-bytes"), job, DFT_STYLE_TEXT, few, f);
+	}
+	/* Otherwise the processes say it all. */
+	if (!err && job->programs.n > 1 && job->programs.n < job->procs.n)
+		err = put_table(f, job, "programs", "Programs, by time in calls", few);
+	if (!err && dft_sum_table_rows(dft_sum_table("balance"), job)) {
+		fprintf(f, "\nBalance over %zu %s:\n", job->parts.n, job->ranks ? "ranks" : "processes");
+		err = dft_sum_table_print(dft_sum_table("balance"), job, DFT_STYLE_TEXT, 0, f);
+	}
+	return err;
+}
+
+int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
+		     const struct dft_summary_opts *opts, FILE *f)
+{
+	uint64_t few = opts->top_given ? opts->top : FEW;
+	int err;
+
 	put_head(f, job, rs);
-	fprintf(f, "\nOperations: %zu\n", job->ops.n);
-	err = put_ops(f, job, &job->ops, job->shed_cnt || job->chosen_cnt);
+	err = put_calls(f, job, opts->top, few);
 	if (!err)
-		err = put_files(f, job, opts->top);
-	if (!err)
-		err = put_procs(f, job, opts->top);
+		err = put_processes(f, job, opts->top, few);
 	if (!err && job->pipes.n) {
 		fputs("\nPipes: ", f);
 		plural(f, job->pipe_cnt, "pipe", "pipes");
 		fputc('\n', f);
-		err = put_ops(f, job, &job->pipes, false);
+		err = dft_sum_table_print(dft_sum_table("pipes"), job, DFT_STYLE_TEXT, 0, f);
 	}
 	if (!err)
 		err = put_annotations(f, job, opts->top);

@@ -104,17 +104,13 @@ void dft_strings_clear(struct dft_strings *t)
 	t->len = 0;
 }
 
-int dft_strings_add(struct dft_strings *t, struct dft_str s, uint64_t *at)
+/* Room for a string of n bytes behind the others. 0 or -ENOMEM. */
+static int make_room(struct dft_strings *t, size_t n)
 {
-	size_t start = t->len ? t->len : sizeof(s.n);
-	size_t need;
+	size_t start = t->len ? t->len : sizeof(n), need;
 	char *buf;
 
-	if (!s.n) {
-		*at = 0;
-		return 0;
-	}
-	if (__builtin_add_overflow(start + sizeof(s.n), s.n, &need))
+	if (__builtin_add_overflow(start + sizeof(n), n, &need))
 		return -ENOMEM;
 	if (need > t->cap) {
 		size_t cap = t->cap ? t->cap : 4096;
@@ -127,11 +123,31 @@ int dft_strings_add(struct dft_strings *t, struct dft_str s, uint64_t *at)
 		t->buf = buf;
 		t->cap = cap;
 	}
+	return 0;
+}
+
+int dft_strings_add(struct dft_strings *t, struct dft_str s, uint64_t *at)
+{
+	size_t start = t->len ? t->len : sizeof(s.n);
+
+	if (!s.n) {
+		*at = 0;
+		return 0;
+	}
+	if (make_room(t, s.n))
+		return -ENOMEM;
 	memcpy(t->buf + start, &s.n, sizeof(s.n));
 	memcpy(t->buf + start + sizeof(s.n), s.s, s.n);
-	t->len = need;
+	t->len = start + sizeof(s.n) + s.n;
 	*at = start;
 	return 0;
+}
+
+int dft_strings_part(struct dft_strings *t, uint64_t from, size_t n, uint64_t *at)
+{
+	if (make_room(t, n))
+		return -ENOMEM;
+	return dft_strings_add(t, (struct dft_str){ t->buf + from, n }, at);
 }
 
 struct dft_str dft_strings_at(const struct dft_strings *t, uint64_t at)

@@ -47,6 +47,8 @@ void dft_strings_free(struct dft_strings *t);
 void dft_strings_clear(struct dft_strings *t);
 /* Returns 0 or -ENOMEM. */
 int dft_strings_add(struct dft_strings *t, struct dft_str s, uint64_t *at);
+/* A copy of `n` bytes that are in the store already, from byte `from` of its buffer on. 0 or -ENOMEM. */
+int dft_strings_part(struct dft_strings *t, uint64_t from, size_t n, uint64_t *at);
 /* Valid until the next dft_strings_add(). */
 struct dft_str dft_strings_at(const struct dft_strings *t, uint64_t at);
 

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""300 damaged copies of a good trace through the commands that read traces: cut, bits flipped, bytes
+lost, parts swapped. No crash, no hang, and nothing missing that is not told.
+
+What a copy still holds is found out here, by zlib and json. A copy that is not the same any more must be
+named on standard error or output, with the line or the gzip member, and the exit status is 1. The copies are
+the same each time. The reader runs with AddressSanitizer and UBSan if it was built so (make tests-build).
+"""
+import concurrent.futures
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import zlib
+
+import test_dftrace as base
+from test_dftrace import Trace, check, equal, test
+
+base.TESTS.clear()
+
+# Each gets files behind it. `check` tells faults on standard output.
+COMMANDS = [["check"], ["summary"], ["summary", "--json"]]
+SANITIZED = base.BUILD / "san/dftrace"
+READER = SANITIZED if SANITIZED.exists() else base.DFTRACE
+COPIES = 300
+BATCH = 25
+TIMEOUT = 60
+WHERE = r"(member \d+ at byte \d+|line \d+|cut|no gzip header|followed by|unfinished|cannot be read)"
+
+
+def good_trace():
+    """About 50 KB of lines of all kinds."""
+    t = Trace(pid=77, cmd="python3;job.py")
+    ids = [f"{i:016x}" for i in range(1, 40)]
+    t.meta("ET", {"type": "data", "role": 1, "description": "d"})
+    t.meta("PR", {"name": "rank", "value": "3"})
+    for i, entity in enumerate(ids):
+        t.meta("EH", {"id": entity, "type": "data", "store": 2, "uri": f"/data/{i}"})
+        name = f"/data/caf\u00e9-{i % 7}"
+        t.event("open", file=name, args={"flags": 0, "ret": 3})
+        for k in range(3):
+            t.event("pread", file=name, dur=i, args={"count": 4096, "offset": 4096 * k, "ret": 4096})
+        t.event("stat", file=name, args={"flags": 0, "ret": -1, "errno": 2})
+        t.event("step", cat="PROV", type=2, args={"note": "a \"b\" \\ \n", "relations": {"used": ids[:i + 1][-3:]}})
+    t.aggregate("write", {"fhash": t.fh("/data/out"), "dft_cnt": 5, "dur_sum": 9, "dur_min": 1, "dur_max": 3,
+                          "ret_sum": 50, "errors": 0})
+    t.event("job.py", cat="PROGRAM", type=1, args={"relations": {"used": ids[:5], "generated": ids[5:9]}})
+    return t.end()
+
+
+# ---- damage ---------------------------------------------------------------------------------------
+
+def flip(rng, data):
+    at = rng.randrange(len(data) * 8)
+    return data[:at // 8] + bytes([data[at // 8] ^ 1 << at % 8]) + data[at // 8 + 1:]
+
+
+def cut(rng, data):
+    return data[:rng.randrange(len(data))]
+
+
+def lose(rng, data):
+    at = rng.randrange(len(data))
+    return data[:at] + data[at + rng.randrange(1, 200):]
+
+
+def swap(rng, data):
+    a, b = sorted(rng.sample(range(len(data)), 2))
+    return data[:a] + data[b:b + 50] + data[a:]
+
+
+def zero(rng, data):
+    at = rng.randrange(len(data))
+    return data[:at] + bytes(min(64, len(data) - at)) + data[at + 64:]
+
+
+DAMAGE = [flip, flip, flip, cut, cut, lose, swap, zero]
+
+
+def damaged_copies(tmp):
+    """[(path, whether all that was there is there, and nothing else)]"""
+    t = good_trace()
+    text = t.text()
+    check(40_000 < len(text) < 80_000, f"{len(text)} bytes")
+    offsets = t.gz(tmp / "good.pfw.gz", per_member=30)
+    check(len(offsets) > 5, "several members")
+    packed = (tmp / "good.pfw.gz").read_bytes()
+    copies = []
+    for i in range(COPIES):
+        rng = random.Random(i)
+        plain = i % 5 == 4
+        data = text if plain else packed
+        for _ in range(rng.choice([1, 1, 1, 2, 5])):
+            data = rng.choice(DAMAGE)(rng, data) or b"x"
+        path = tmp / f"{i:03}.pfw{'' if plain else '.gz'}"
+        path.write_bytes(data)
+        copies.append((path, is_whole(data, text) if not plain else has_all_lines(data, text)))
+    return copies
+
+
+def is_whole(data, text):
+    """By the rules of gzip: members one after the other, nothing between, nothing behind."""
+    out = b""
+    try:
+        while data:
+            z = zlib.decompressobj(31)
+            out += z.decompress(data)
+            if not z.eof:
+                return False
+            data = z.unused_data
+    except zlib.error:
+        return False
+    return out == text
+
+
+def has_all_lines(data, text):
+    """Plain text has no check sum: what is JSON still is believed. Lines must not be fewer."""
+    lines = data.splitlines(keepends=True) if b"\r" not in data else data.split(b"\n")
+    if data.count(b"\n") < text.count(b"\n"):
+        return False
+    for line in lines:
+        try:
+            if line.strip() and not isinstance(json.loads(line.decode()), dict):
+                return False
+        except ValueError:
+            return False
+    return True
+
+
+# ---- what the reader says -------------------------------------------------------------------------
+
+def run_batch(command, copies):
+    argv = [READER, *command, *(path for path, _ in copies)]
+    try:
+        p = subprocess.run(argv, capture_output=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
+                           env={**os.environ, "LC_ALL": "C"})
+    except subprocess.TimeoutExpired:
+        return [f"{command}: hangs with {[c[0].name for c in copies]}"]
+    names = f"{' '.join(command)} {copies[0][0].name} ... {copies[-1][0].name}"
+    told = (p.stdout if command == ["check"] else p.stderr).decode()
+    found = re.search(r"(AddressSanitizer|runtime error|LeakSanitizer).*", p.stderr.decode(errors="replace"))
+    bad = [f"{names}: {found.group()}"] if found else []
+    if p.returncode not in (0, 1):
+        bad.append(f"{names}: exit status {p.returncode}: {p.stderr[-300:]!r}")
+    wrong = [path for path, whole in copies if not whole]
+    if wrong and p.returncode != 1:
+        bad.append(f"{names}: exit status {p.returncode}, but {wrong[0].name} is damaged")
+    for path in wrong:
+        lines = [line for line in told.splitlines() if path.name in line]
+        if not any(re.search(path.name + ": .*" + WHERE, line) for line in lines):
+            bad.append(f"{names}: {path.name} is damaged, and this is told of it: {lines[:2]}")
+    if command[-1] == "--json" and p.returncode in (0, 1):
+        equal(json.loads(p.stdout)["files"], len(copies), f"{names}: files")
+    return bad
+
+
+@test
+def damage_is_told(tmp):
+    copies = damaged_copies(tmp)
+    check(sum(not whole for _, whole in copies) > COPIES * 0.8, "most copies are damaged")
+    check(sum(whole for _, whole in copies) > 3, "in some, the damage is where it does not matter")
+    jobs = [(c, copies[i:i + BATCH]) for c in COMMANDS for i in range(0, COPIES, BATCH)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        bad = [b for found in pool.map(lambda job: run_batch(*job), jobs) for b in found]
+    check(not bad, f"{len(bad)} faults: {bad[:5]}")
+
+
+@test
+def nothing_is_told_of_the_good_one(tmp):
+    good_trace().gz(tmp / "good.pfw.gz", per_member=30)
+    (tmp / "good.pfw").write_bytes(good_trace().text())
+    for command in COMMANDS:
+        p = subprocess.run([READER, *command, tmp / "good.pfw.gz", tmp / "good.pfw"], capture_output=True,
+                           timeout=TIMEOUT)
+        equal((p.returncode, p.stderr), (0, b""), f"{command}: {p.stdout[-500:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(base.main())
