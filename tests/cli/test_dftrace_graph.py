@@ -312,9 +312,13 @@ def test_joins(tmp):
     f.program("train", 90, 30, used=[data], generated=[file])
     f.program("use", 200, 30, used=[file], generated=[out])
     path = write_all(tmp / "d", f)
-    equal(reached("lineage", path, model), {file, data}, "from the model to its file")
-    equal(reached("impact", path, model), {file, out}, "what came of the model")
+    equal(reached("lineage", path, model, "--all"), {file, data}, "from the model to its file")
+    equal(reached("impact", path, model, "--all"), {file, out}, "what came of the model")
     equal(reached("lineage", path, model, "--annotated"), set(), "--annotated")
+    # Where steps worked on it, these alone are followed, and it is told that there is more.
+    equal(reached("lineage", path, model), set(), "of steps")
+    check(run([READER, "lineage", path, model]).want(0).out.endswith(b" (of annotations; --all adds runs of programs)\n"), "a hint")
+    equal(ask("lineage", path, model)["sides"], "annotated", "sides")
     equal(reached("lineage", path, file, "--auto"), {data}, "--auto")
     # By an ER of the tracer, where the uri does not tell.
     odd = entity_id("model", "odd")

@@ -221,7 +221,6 @@ static unsigned int sides_there(const struct dft_graph *g)
 static int run(struct dft_graph_cmd *c, const char *help, int (*print)(struct dft_graph_cmd *c),
 	       int argc, char **argv)
 {
-	bool said;
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -234,10 +233,9 @@ static int run(struct dft_graph_cmd *c, const char *help, int (*print)(struct df
 	}
 	if (optind == argc)
 		return dft_usage(c->name, "no DIR or FILE given");
-	said = c->sides;
 	rc = dft_graph_read(c, argc - optind, argv + optind);
 	if (!rc) {
-		if (!said && print == print_made)
+		if (!c->said && print == print_made)
 			c->sides = sides_there(&c->g);
 		rc = print(c);
 		if (rc)

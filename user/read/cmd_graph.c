@@ -251,7 +251,7 @@ static int look_around(struct job *job)
 	job->acts = calloc(job->c.g.acts.n + 1, 1);
 	if (!job->ents || !job->acts)
 		return -ENOMEM;
-	job->walk.sides = job->c.sides;
+	job->c.sides = job->walk.sides = dft_graph_walk_sides(&job->c, start);
 	job->walk.via = DFT_VIA_DEFAULT;
 	rc = mark(job, start, false);
 	return rc ? rc : mark(job, start, true);

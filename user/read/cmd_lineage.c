@@ -100,10 +100,11 @@ static uint64_t lacking(const struct dft_graph *g, const struct dft_reach *r)
 	return n;
 }
 
-static void json_rest(struct dft_json *json, const struct dft_graph *g, uint32_t start,
+static void json_rest(struct dft_json *json, const struct job *job, uint32_t start,
 		      const struct dft_reach *r, size_t total, const struct dft_type_count *types,
 		      size_t ntypes)
 {
+	const struct dft_graph *g = &job->c.g;
 	const struct dft_ent *e = DFT_ENTS(g) + start;
 
 	dft_json_object(json, "entity");
@@ -112,6 +113,7 @@ static void json_rest(struct dft_json *json, const struct dft_graph *g, uint32_t
 		dft_out_name(json, "type", "type_raw", dft_graph_str(g, e->type));
 	dft_out_name(json, "uri", "uri_raw", dft_graph_name(g, e));
 	dft_json_object_end(json);
+	dft_json_cstr(json, "sides", dft_graph_sides_name(job->walk.sides));
 	dft_json_u64(json, "total", total);
 	dft_json_u64(json, "activities", r->acts_cnt);
 	dft_json_u64(json, "incomplete", lacking(g, r));
@@ -125,9 +127,18 @@ static void json_rest(struct dft_json *json, const struct dft_graph *g, uint32_t
 	dft_json_array_end(json);
 }
 
-static void text_rest(const struct dft_graph *g, const struct dft_reach *r, size_t total,
+static bool has_runs(const struct dft_graph *g)
+{
+	for (size_t i = 0; i < g->acts.n; i++)
+		if (DFT_ACTS(g)[i].side == DFT_AUTO)
+			return true;
+	return false;
+}
+
+static void text_rest(const struct job *job, const struct dft_reach *r, size_t total,
 		      const struct dft_type_count *types, size_t ntypes)
 {
+	const struct dft_graph *g = &job->c.g;
 	uint64_t lack = lacking(g, r);
 	char safe[256];
 
@@ -140,6 +151,9 @@ static void text_rest(const struct dft_graph *g, const struct dft_reach *r, size
 	if (lack)
 		printf(" (something may be missing: of %" PRIu64 " of the activities calls were lost)",
 		       lack);
+	/* The choice was ours, then: say that there is another. */
+	if (job->walk.sides != job->c.sides && has_runs(g))
+		fputs(" (of annotations; --all adds runs of programs)", stdout);
 	putchar('\n');
 }
 
@@ -167,11 +181,11 @@ static int print(struct job *job, uint32_t start, const struct dft_reach *r)
 			row(&s, g, &r->visits[i]);
 	rc = dft_sheet_end(&s);
 	if (!rc && job->c.style == DFT_STYLE_JSON)
-		json_rest(&s.json, g, start, r, n, types, ntypes);
+		json_rest(&s.json, job, start, r, n, types, ntypes);
 	err = dft_sheet_close(&s);
 	rc = rc ? rc : err;
 	if (!rc && job->c.style == DFT_STYLE_TEXT)
-		text_rest(g, r, n, types, ntypes);
+		text_rest(job, r, n, types, ntypes);
 	free(types);
 	return rc;
 }
@@ -183,7 +197,7 @@ static int answer(struct job *job, const char *what)
 	int rc = dft_graph_find(&job->c, what, &start);
 
 	if (!rc) {
-		job->walk.sides = job->c.sides;
+		job->walk.sides = dft_graph_walk_sides(&job->c, start);
 		rc = dft_reach(&job->c.g, start, &job->walk, &r);
 	}
 	if (!rc)

@@ -11,6 +11,7 @@ static int export_graph(int argc, char **argv, const struct dft_export_opts *opt
 	struct dft_export_file file;
 	int rc;
 
+	c.said = true;
 	c.sides = opts->sides;
 	rc = dft_graph_read(&c, argc, argv);
 	if (!rc && !c.pass.stat.files && c.pass.files.errors)

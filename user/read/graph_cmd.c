@@ -14,13 +14,10 @@ bool dft_graph_opt(struct dft_graph_cmd *c, int opt)
 {
 	switch (opt) {
 	case 'n':
-		c->sides = DFT_ANNOTATED;
-		return true;
 	case 'a':
-		c->sides = DFT_AUTO;
-		return true;
 	case 'A':
-		c->sides = DFT_BOTH;
+		c->said = true;
+		c->sides = opt == 'n' ? DFT_ANNOTATED : opt == 'a' ? DFT_AUTO : DFT_BOTH;
 		return true;
 	case 'j':
 		c->style = DFT_STYLE_JSON;
@@ -35,7 +32,7 @@ bool dft_graph_opt(struct dft_graph_cmd *c, int opt)
 
 int dft_graph_read(struct dft_graph_cmd *c, int argc, char **argv)
 {
-	if (!c->sides)
+	if (!c->said)
 		c->sides = DFT_BOTH;
 	return dft_graph_load(&c->g, &c->pass, c->name, c->sides, argc, argv);
 }
@@ -46,6 +43,24 @@ int dft_graph_exit(struct dft_graph_cmd *c, int rc)
 	dft_graph_free(&c->g);
 	dft_pass_free(&c->pass);
 	return rc;
+}
+
+unsigned int dft_graph_walk_sides(const struct dft_graph_cmd *c, uint32_t start)
+{
+	const struct dft_graph *g = &c->g;
+
+	if (c->said || DFT_ENTS(g)[start].sides != DFT_ANNOTATED)
+		return c->sides;
+	/* One that is merely declared, and says which file it is, is followed as that file. */
+	for (uint32_t i = g->of_ent.at[start]; i < g->of_ent.at[start + 1]; i++)
+		if (DFT_ACTS(g)[DFT_RELS(g)[g->of_ent.v[i]].act].side == DFT_ANNOTATED)
+			return DFT_ANNOTATED;
+	return c->sides;
+}
+
+const char *dft_graph_sides_name(unsigned int sides)
+{
+	return sides == DFT_BOTH ? "all" : sides == DFT_AUTO ? "auto" : "annotated";
 }
 
 /* ---- cells ---------------------------------------------------------------------------------- */

@@ -12,7 +12,8 @@
 struct dft_graph_cmd {
 	const char *name;
 	enum dft_style style;
-	unsigned int sides; /* 0: not said */
+	unsigned int sides; /* enum dft_side; dft_graph_read() takes both when none is said */
+	bool said;
 	struct dft_pass pass;
 	struct dft_graph g;
 };
@@ -52,6 +53,14 @@ int dft_graph_exit(struct dft_graph_cmd *c, int rc);
  * or there are several, which was told; -ENOMEM.
  */
 int dft_graph_find(const struct dft_graph_cmd *c, const char *what, uint32_t *ent);
+
+/*
+ * Which sides a walk from there takes when none is said: of what an annotated step
+ * worked on, such steps. Their words are finer than what is known of whole runs.
+ */
+unsigned int dft_graph_walk_sides(const struct dft_graph_cmd *c, uint32_t start);
+/* In words: "annotated", "auto" or "all". */
+const char *dft_graph_sides_name(unsigned int sides);
 
 /* A cell; nothing is "not known". */
 void dft_graph_cell_text(struct dft_sheet *s, const struct dft_graph *g, uint64_t text);
