@@ -103,7 +103,7 @@ $(BUILD)/libdftracer.so: $(BUILD)/$(SONAME)
 SAN      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_DIR  := $(BUILD)/san
 # What needs no kernel side: the unit tests link all of it.
-IMPURE   := main tracer sites pagefault session pump walk probe listen retire
+IMPURE   := main tracer sites pagefault session pump walk probe listen retire resolve
 PURE_SRC := $(LIB_SRC) $(filter-out $(patsubst %,user/trace/%.c,$(IMPURE)),$(TRACE_SRC)) \
 	    $(filter-out user/read/main.c,$(READ_SRC))
 SAN_OBJ  := $(patsubst %.c,$(SAN_DIR)/%.o,$(PURE_SRC))

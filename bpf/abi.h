@@ -106,6 +106,7 @@ enum dft_src {
 	DFT_SRC_SET_A3 = 15,
 	DFT_SRC_NOTED = 0x18,
 	DFT_SRC_SIZE2 = 0x19,
+	DFT_SRC_CREATED = 0x1a,
 	DFT_SRC_INT = 0x20,     /* + argument */
 	DFT_SRC_OFFSETP = 0x30, /* + argument */
 	DFT_SRC_WORD = 0x40,    /* + argument * 8 + word */
@@ -390,6 +391,7 @@ struct dft_rec_exec {
 	__u32 ppid;
 	__u32 pad2;
 	__u64 cwd;       /* name id */
+	__u64 image;     /* name id of the file that runs now: of a script, what runs it */
 	__u64 full_len;  /* of the whole command line, in bytes, with the NUL behind each argument */
 	struct dft_scene scene;
 	char comm[DFT_COMM_LEN];

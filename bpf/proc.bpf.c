@@ -175,6 +175,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	__u32 tgid = parent->tgid;
 	struct dft_rec_proc rec;
 	struct dft_place place;
+	struct dft_task *t;
 	struct dft_who who;
 	__u32 *target;
 
@@ -191,6 +192,10 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	if (child->tgid != tgid && !dft_knob_follow && !dft_knob_all)
 		return 0;
+	/* What the child finds made by its parent stands before what it does itself. */
+	t = child->tgid != tgid ? bpf_task_storage_get(&tasks, parent, NULL, 0) : NULL;
+	if (t)
+		dft_flush(t);
 	who_is(&who, child);
 	if (!make_state(child, &who, 0))
 		target_late(child->tgid);
@@ -318,13 +323,22 @@ static __attribute__((noinline)) int exec_send_env(struct dft_task *t)
 	return 0;
 }
 
+/* The name of the file that runs now. */
+static __attribute__((noinline)) __u64 exec_image(struct dft_task *t, struct file *file)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	t->place.cls = class_of_inode(READ(file, f_inode));
+	return place_file(&t->place, task, file) ? 0 : place_name(&t->who, &t->place);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	struct dft_task *t = bpf_task_storage_get(&tasks, task, NULL, 0);
 	struct dft_rec_exec *rec;
 	struct dft_scratch *s;
-	__u64 cwd;
+	__u64 cwd, image;
 	__u32 len;
 
 	if (!t && dft_knob_select)
@@ -334,6 +348,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	t->flags &= ~TASK_BEFORE_EXEC;
 	/* The name of cwd needs the scratch, too: before anything is built in it. */
 	cwd = place_cwd(&t->place, task) ? 0 : place_name(&t->who, &t->place);
+	image = exec_image(t, bprm->file);
 	if (bprm->interp != bprm->filename)
 		exec_send_interp(t, bprm->interp, cwd);
 	t->faults.end = 0; /* another memory map */
@@ -358,6 +373,7 @@ int BPF_PROG(proc_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	rec->start_ns = t->who.start_ns;
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	rec->cwd = cwd;
+	rec->image = image;
 	scene_fill(&rec->scene, task);
 	BPF_CORE_READ_INTO(&rec->comm, task, comm);
 	len = exec_read_cmd(rec, task);

@@ -418,6 +418,8 @@ ALWAYS_INLINE void uring_rename(struct dft_ending *e, __u64 req, __s64 ret)
 	bool opened = d->ret == DFT_RET_FILE && ret >= 0, second = d->fd > 1;
 	__u64 addr;
 
+	if (opened)
+		e->t.file = 0; /* the base of its path */
 	if (task->tgid != e->req.who.pid || !(opened || d->fd))
 		return;
 	addr = opened ? uring_opened(task, &e->req, ret) : uring_used(task, &e->req, req, d);

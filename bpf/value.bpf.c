@@ -4,14 +4,20 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+#define FMODE_CREATED 0x100000 /* include/linux/fs.h */
+
 /* What few calls have. */
 ALWAYS_INLINE bool value_rare(const struct value_env *env, __u8 src, __u64 *value)
 {
-	struct file *file2 = (struct file *)env->file2;
+	struct file *file = (struct file *)env->file, *file2 = (struct file *)env->file2;
 
 	if (src == DFT_SRC_NOTED) {
 		*value = env->pos;
 		return env->file != 0;
+	}
+	if (src == DFT_SRC_CREATED) {
+		*value = 1;
+		return file && env->ret >= 0 && BPF_CORE_READ(file, f_mode) & FMODE_CREATED;
 	}
 	if (!file2 || env->ret < 0)
 		return false;

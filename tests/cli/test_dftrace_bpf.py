@@ -68,7 +68,7 @@ def complete(*words, program="dftrace-bpf"):
 @test
 def test_options_in_help_man_and_completion(tmp):
     wanted = options_of_help()
-    check(len(wanted) == 33, f"--help has {len(wanted)} options: {sorted(wanted)}")
+    check(len(wanted) == 35, f"--help has {len(wanted)} options: {sorted(wanted)}")
     equal(options_of_man(), wanted, "options of the man page")
     words = bash('source "$1"; echo $_dftrace_bpf_options', COMPLETION).split()
     equal(sorted(words),

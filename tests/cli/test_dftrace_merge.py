@@ -39,7 +39,8 @@ def make(tmp, seed=7, n=60, procs=4):
                 args={"relations": {"used": [shared], "generated": [f"{i + 1:016x}"]}})
         t.meta("ER", {"relation": 16, "subject": f"{i + 1:016x}", "object": shared})
         t.event("pread", file="/data/ring", args={"unseen": 1, "via": "aio"}, dur=0)
-        for part in ({}, {"part": 2}, {"part": 3}):  # the account of a run, in three records of one id
+        sums = {"files": 1, "bytes_read": 0, "bytes_written": 0}
+        for part in (sums, {"part": 2}, {"part": 3}):  # the account of a run, in three records of one id
             t.event(f"prog{i % 3}", cat="PROGRAM", type=1, dur=9, step=0,
                     args={"relations": {"used": [shared]}, **part})
             t.id -= 1

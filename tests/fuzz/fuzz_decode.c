@@ -83,6 +83,28 @@ static void on_image(void *ctx, const struct dft_rec_image *rec, const char *pat
 	}
 }
 
+/* Depends on the name only: as it is, in another place, a directory, or not to be found. */
+static int on_resolve(void *ctx, const struct dft_proc *proc, enum dft_resolve how, const char *path,
+		      size_t len, struct dft_resolved *out)
+{
+	(void)ctx;
+	(void)proc;
+	must(len && path[0] == '/');
+	*out = (struct dft_resolved){ path, len, 0x01021994, how == DFT_RESOLVE_DIR ? 040755 : 0100644 };
+	switch (path[len - 1] & 3) {
+	case 0:
+		return -ENOENT;
+	case 1:
+		out->path = "/real";
+		out->len = 5;
+		break;
+	case 2:
+		out->mode = 040755;
+		break;
+	}
+	return 0;
+}
+
 static uint32_t pid_of(const uint8_t *rec, size_t size)
 {
 	/* Those of probes have their lengths before it. */
@@ -167,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sink sink = { .lines = 0 };
 	struct dft_engine_ops ops = {
 		.ctx = &sink, .output = on_output, .describe = on_describe, .image = on_image,
-		.cgroup = on_cgroup,
+		.cgroup = on_cgroup, .resolve = on_resolve,
 	};
 	struct dft_engine engine;
 
@@ -175,6 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	cfg.args = !(data[0] & 1);
 	cfg.precise = data[0] & 2;
+	cfg.prov = data[0] & 16;
 	if (data[0] & 8)
 		ops.image = NULL;
 	if (data[0] & 4) {

@@ -229,6 +229,8 @@ static void set_config(struct dft_config *cfg, const char *word)
 		cfg->precise = true;
 	else if (!strcmp(word, "no-args"))
 		cfg->args = false;
+	else if (!strcmp(word, "prov"))
+		cfg->prov = true;
 	else if (!strcmp(word, "all"))
 		cfg->all = true;
 	else if (!strcmp(word, "all-files"))

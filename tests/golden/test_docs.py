@@ -61,7 +61,7 @@ def decoded_lines():
 
 def argument(name, source, fmt):
     conditional = (fmt in ("MODE", "STATUS") or source in ("RET", "CMD", "NAME2", "TEXT1", "TEXT2", "SLOT",
-                                                          "NOTED", "SIZE2")
+                                                          "NOTED", "SIZE2", "CREATED")
                    or source.startswith(("POS", "WPOS", "OFFP", "W(", "I(", "SET_")))
     return name + ("?" if conditional else "")
 
@@ -198,7 +198,9 @@ def check_options(document):
     for program in ("dftrace-bpf", "dftrace"):
         known = known_options(program)
         if program == "dftrace":
-            for command in ("check", "summary"):
+            listed = subprocess.run([BUILD / "dftrace", "--help"], text=True, capture_output=True,
+                                    check=False).stdout
+            for command in re.findall(r"^  ([a-z]+) ", listed, re.M):
                 run = subprocess.run([BUILD / "dftrace", command, "--help"], text=True,
                                      capture_output=True, check=False)
                 known |= set(re.findall(r"--[a-z][\w-]*", run.stdout))

@@ -162,7 +162,7 @@ def test_sums_of_each_file(tmp):
         check(abs(a["dur_sum"] - a["dur_sum_ns"] / 1000) <= 1, f"time in microseconds of {r}")
     equal(f.end["cfg"]["aggregation_enable"], 1, "aggregation_enable")
     equal(f.end["cfg"]["aggregate_ns"], 50000000, "aggregate_ns")
-    equal(f.end["num_events"], 1, "num_events")
+    equal(f.end["num_events"], 2, "num_events: start, and the event of the run")
     equal(f.lost, {}, "lost")
     check_with_reader(job.tracer.out)
 

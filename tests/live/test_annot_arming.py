@@ -359,7 +359,7 @@ def test_child_after_fork(tmp):
     need_root()
     with Driver(copy("region_arm", tmp / "program")) as d:
         others = d.number("listens")  # none, unless somebody else traces this machine
-        with Tracer(tmp, "-p", d.pid) as tracer:
+        with Tracer(tmp, "--no-prov", "-p", d.pid) as tracer:
             d.do("hits", "before_fork", 5)
             equal(d.number("listens"), others + 1, "listeners while traced")
             d.do("child")
@@ -551,7 +551,7 @@ def test_attached_in_a_region(tmp):
         for key in ("a", "b", "c", "d"):
             d.do("entity", "file", key, 1)
         d.do("type", "file", "before")
-        with Tracer(tmp, "-p", d.pid) as tracer:
+        with Tracer(tmp, "--no-prov", "-p", d.pid) as tracer:
             d.do("relates", "file", "a")
             d.do("relates", "file", "a")
             d.do("uses", "file", "b")
@@ -595,7 +595,8 @@ def test_no_args(tmp):
     traces = {}
     for options in ((), ("--no-args",)):
         with open(tmp / "commands") as commands:
-            t = trace(tmp, [PROGS / "region_arm"], *options, stdin=commands, out=tmp / f"t{len(options)}")
+            t = trace(tmp, [PROGS / "region_arm"], "--no-prov", *options, stdin=commands,
+                      out=tmp / f"t{len(options)}")
         t.no_loss()
         check_with_reader(t.path)
         f, = t.files
@@ -620,7 +621,7 @@ def test_declared_often(tmp):
                "entity file other 100000\nentity file often 1\nuses file often\ntype file x\ntype file y\nexit\n"
     (tmp / "commands").write_text(commands)
     with open(tmp / "commands") as stdin:
-        t = trace(tmp, [PROGS / "region_arm"], "--ring", "128K", stdin=stdin)
+        t = trace(tmp, [PROGS / "region_arm"], "--no-prov", "--ring", "128K", stdin=stdin)
     t.no_loss()
     check_with_reader(t.path)
     words = {"store": 0, "uri": "/somewhere"}

@@ -90,7 +90,7 @@ def spans(t):
     out = {}
     for f in t.files:
         for r in f.records:
-            if r["ph"] == 1 and r["cat"] not in ("POSIX", "dftracer"):
+            if r["ph"] == 1 and r["type"] not in (1, 3):
                 check("id" in r["args"], f"a region without its id: {str(r)[:300]}")
                 key = r["pid"], r["args"]["id"]
                 check(key not in out, f"{r['name']} {key} is there twice")

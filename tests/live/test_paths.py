@@ -80,7 +80,7 @@ def test_each_name_once(tmp):
         declared = set()
         for r in f.records:
             args = r["args"]
-            if r["ph"] == 4:
+            if r["ph"] == 4 and "value" in args:
                 declared.add((r["name"], args["value"]))
                 continue
             for key, value in args.items():

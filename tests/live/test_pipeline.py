@@ -85,7 +85,7 @@ def test_prearmed(tmp):
     need_root()
     need_feature("uprobe")
     work = tmp / "w"
-    t = trace(tmp, [PIPELINE / "run", work], *PREARMED, env=environment())
+    t = trace(tmp, [PIPELINE / "run", work], "--no-prov", *PREARMED, env=environment())
     t.no_loss()
     check_with_reader(t.path)
     found, said = stages(t), truth.load(t.path)
@@ -131,7 +131,7 @@ def test_not_prearmed(tmp):
     env = environment()
     env.pop("DFTRACER_LIBRARY")
     library = shutil.copy(LIBRARY, tmp / "libdftracer.so")
-    t = trace(tmp, ["env", f"DFTRACER_LIBRARY={library}", PIPELINE / "run", work], env=env)
+    t = trace(tmp, ["env", f"DFTRACER_LIBRARY={library}", PIPELINE / "run", work], "--no-prov", env=env)
     t.no_loss()
     check_with_reader(t.path)
     said = truth.load(t.path)
@@ -178,7 +178,7 @@ def attached(tmp, part, at, want, *options):
             os.close(ready_w)
             os.close(go_r)
             equal(read_until(ready_r, b"r"), b"r", "ready byte")
-            with Tracer(tmp, "-p", stage.pid, *options) as tracer:
+            with Tracer(tmp, "--no-prov", "-p", stage.pid, *options) as tracer:
                 os.write(go_w, b"g")
                 t = tracer.wait()
                 equal(stage.wait(), 0, f"stage {part}")
@@ -221,7 +221,7 @@ def test_without_arguments(tmp):
     """--no-args leaves the relations, so that the graph is the same."""
     need_root()
     need_feature("uprobe")
-    t = trace(tmp, [PIPELINE / "run", tmp / "w"], "--no-args", *PREARMED, env=environment())
+    t = trace(tmp, [PIPELINE / "run", tmp / "w"], "--no-args", "--no-prov", *PREARMED, env=environment())
     whole_graph(truth.load(t.path), "--no-args")
 
 

@@ -392,6 +392,15 @@ static void test_flags(void **state)
 	assert_true(p.cfg.all_files && p.cfg.precise && !p.cfg.args && p.cfg.verbose);
 	assert_int_equal(p.cfg.ring_sz, 65536);
 	done(&p);
+	assert_parses(&p, "true");
+	assert_true(p.cfg.prov);
+	done(&p);
+	assert_parses(&p, "--prov", "--no-prov", "true");
+	assert_false(p.cfg.prov);
+	done(&p);
+	assert_parses(&p, "--no-prov", "--prov", "true");
+	assert_true(p.cfg.prov);
+	done(&p);
 	assert_parses(&p, "--mmap", "--no-mmap", "true");
 	assert_false(p.cfg.mmap);
 	done(&p);

@@ -7,6 +7,27 @@
 
 #define RENAME_EXCHANGED 2u /* RENAME_EXCHANGE, which needs _GNU_SOURCE and a recent libc */
 
+#define ID_BASIS 1469598103934665603ull /* of the format; that of the textbook is another */
+#define ID_PRIME 1099511628211ull
+
+static uint64_t id_add(uint64_t hash, const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)bytes[i]) * ID_PRIME;
+	return hash;
+}
+
+uint64_t dft_prov_id(const char *type, const char *head, size_t head_len, const char *tail,
+		     size_t tail_len)
+{
+	uint64_t hash = id_add(ID_BASIS, type, strlen(type));
+
+	hash = id_add(hash, "\x1f", 1);
+	hash = id_add(hash, head, head_len);
+	hash = id_add(hash, tail, tail_len);
+	return hash ? hash : 1;
+}
+
 enum dft_prov_act dft_prov_act_of(const char *event, size_t len)
 {
 	static const struct {

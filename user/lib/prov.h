@@ -74,6 +74,13 @@ void dft_prov_facts(enum dft_prov_act act, const struct dft_prov_call *call, uns
 /* enum dft_prov_relation of all that is known of a run and a file. */
 unsigned int dft_prov_relations(unsigned int facts);
 
+/*
+ * The id of an entity: FNV-1a of type, a separator and key, as the format has it. The key comes in two
+ * parts, either of which may be empty. Never 0.
+ */
+uint64_t dft_prov_id(const char *type, const char *head, size_t head_len, const char *tail,
+		     size_t tail_len);
+
 /* Entity types of what the tracer finds by itself. */
 #define DFT_PROV_FILE	 "file"
 #define DFT_PROV_PROGRAM "program" /* executables and shared libraries */

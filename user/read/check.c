@@ -9,6 +9,7 @@
 #include "check_parts.h"
 #include "counts.h"
 #include "marker.h"
+#include "prov.h"
 
 /* What is known of a hash, and which complaints about it were already made. */
 enum known {
@@ -28,6 +29,8 @@ void dft_check_begin(struct dft_check *c)
 	dft_index_clear(&c->entity_at);
 	dft_index_clear(&c->types);
 	dft_index_clear(&c->life_of);
+	dft_index_clear(&c->runs);
+	dft_index_clear(&c->run_ts);
 	memset(&c->life, 0, sizeof(c->life));
 	c->lives_n = c->life_at = 0;
 	c->rearranged = 0;
@@ -45,6 +48,8 @@ void dft_check_free(struct dft_check *c)
 	dft_index_free(&c->types);
 	dft_index_free(&c->ids);
 	dft_index_free(&c->life_of);
+	dft_index_free(&c->runs);
+	dft_index_free(&c->run_ts);
 	free(c->lives);
 	free(c->raw.buf);
 	memset(c, 0, sizeof(*c));
@@ -127,6 +132,8 @@ static void check_id(struct dft_check *c)
 		FAULT(c, "a record of this kind carries no id");
 		return;
 	}
+	if (dft_check_run(c))
+		return;
 	c->events++;
 	c->annot.events += r->ph == DFT_PH_COMPLETE && dft_is_of_app(r);
 	dft_check_count_id(c);
@@ -196,7 +203,8 @@ static bool ends_in(struct dft_str s, const char *suffix)
 /* Elsewhere the keys are the application's own: a "commit_hash" is none of ours. */
 static bool is_our_cat(struct dft_str cat)
 {
-	return DFT_STR_IS(cat, "POSIX") || DFT_STR_IS(cat, "STDIO") || DFT_STR_IS(cat, "dftracer");
+	return DFT_STR_IS(cat, "POSIX") || DFT_STR_IS(cat, "STDIO") || DFT_STR_IS(cat, "dftracer") ||
+	       DFT_STR_IS(cat, DFT_PROV_CAT);
 }
 
 static void check_arg(struct dft_check *c, struct dft_str key, const struct dft_jsonr_node *v)
@@ -534,7 +542,9 @@ int dft_check_end(struct dft_check *c, const struct dft_source_stat *st)
 			       " events (still being written, or the tracer was killed)",
 			       c->events);
 	/* Behind a cut the declarations may have been. */
-	if (!c->unfinished)
+	if (!c->unfinished) {
 		dft_check_undeclared(c);
+		dft_check_runs_end(c);
+	}
 	return c->err;
 }

@@ -53,6 +53,8 @@ struct dft_check {
 	struct dft_index entity_at; /* id -> enum declared (low bits), line of first use */
 	struct dft_index types;    /* hash of the name of an entity type that has its ET */
 	struct dft_index ids;      /* of the one array of ids at hand */
+	struct dft_index runs;     /* id of the event of a run -> which records of it were seen */
+	struct dft_index run_ts;   /* the same id -> its ts */
 	struct dft_bytes raw;
 	struct dft_record *r;    /* the record and line at hand */
 	uint64_t line;

@@ -6,6 +6,7 @@
 
 #include "check_parts.h"
 #include "counts.h"
+#include "prov.h"
 
 /* Low bits of an entity's value; above them stands the line that used the id first. */
 enum declared {
@@ -201,6 +202,13 @@ static void check_eh(struct dft_check *c)
 	*e |= late ? DECLARED_LATE : DECLARED;
 }
 
+/* The tracer describes its own types, and the program may after it. */
+static bool is_found_type(struct dft_str type)
+{
+	return DFT_STR_IS(type, DFT_PROV_FILE) || DFT_STR_IS(type, DFT_PROV_PROGRAM) ||
+	       DFT_STR_IS(type, DFT_PROV_PIPE);
+}
+
 static void check_et(struct dft_check *c)
 {
 	char name[SHORT_SZ];
@@ -214,7 +222,7 @@ static void check_et(struct dft_check *c)
 	type = text_arg(c, "type");
 	if (!dft_index_put(&c->types, dft_hash_bytes(0, type.s, type.n), &fresh))
 		c->err = -ENOMEM;
-	else if (!fresh && !c->rearranged)
+	else if (!fresh && !c->rearranged && !is_found_type(type))
 		FAULT(c, "ET: type \"%s\" was described before", brief(name, type));
 }
 

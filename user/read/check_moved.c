@@ -14,16 +14,8 @@ bool dft_check_may_lack(const struct dft_check *c)
 	return c->rearranged & (DFT_REARRANGED_SPLIT | DFT_REARRANGED_RECOVER);
 }
 
-/* The account of a run that needs several records has one id in all of them. */
-static bool goes_on(struct dft_check *c)
-{
-	return dft_is_of_run(c->r) && c->r->args && dft_jsonr_get(&c->json, c->r->args, "part");
-}
-
 bool dft_check_id_fits(struct dft_check *c, uint64_t want)
 {
-	if (goes_on(c) && c->r->id == c->life.last_id)
-		return true;
 	/* In order of time ids have none; that each is there once is seen at the end. */
 	if (c->rearranged & DFT_REARRANGED_SORT)
 		return true;
@@ -35,8 +27,6 @@ bool dft_check_id_fits(struct dft_check *c, uint64_t want)
 
 void dft_check_count_id(struct dft_check *c)
 {
-	if (goes_on(c))
-		return;
 	c->life.ids++;
 	c->life.id_sum += c->r->id;
 }

@@ -43,6 +43,13 @@ void dft_check_app_arg(struct dft_check *c, struct dft_str key, const struct dft
 /* EH, ET or ER, by the second letter. */
 void dft_check_entity_record(struct dft_check *c, char second);
 void dft_check_cm(struct dft_check *c);
+/*
+ * A record of a run. True: it has the id of one before, as further parts do, and is not to be counted as
+ * an event.
+ */
+bool dft_check_run(struct dft_check *c);
+/* At the end of a finished file. */
+void dft_check_runs_end(struct dft_check *c);
 /* What the end record says of annotations. */
 void dft_check_end_args(struct dft_check *c);
 /* At the end of the file: entities that something relates to, and no record declares. */

@@ -10,8 +10,8 @@
 #include "items.h"
 #include "lines.h"
 
-#define TYPE_CUT 31 /* longest type, uri, description: as DFTracer has them */
-#define TEXT_CUT 255
+#define TYPE_CUT 31 /* longest type, as DFTracer has them */
+#define TEXT_CUT DFT_ANNOT_TEXT
 
 #define STORE_OTHER  8
 #define STORE_MAX    8
@@ -32,11 +32,8 @@ static unsigned int api_of(const struct dft_rec_annot *rec)
 
 /* ---- declarations --------------------------------------------------------------------------- */
 
-/*
- * The header has restricted them already. A program may do without it, and these strings promise to
- * every reader that they need no escaping.
- */
-static size_t sanitize(char *to, size_t cut, const char *from, size_t len)
+/* The header has restricted them already; but a program may do without it. */
+size_t dft_annot_sanitize(char *to, size_t cut, const char *from, size_t len)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				   "_-.:/@+=,~ ";
@@ -58,9 +55,9 @@ static void write_entity(struct dft_engine *engine, struct dft_proc *proc, uint6
 	dft_json_hash(&json, "id", id);
 	if (rec) {
 		dft_json_str(&json, "type", type,
-			     sanitize(type, sizeof(type), rec->name, rec->name_len));
+			     dft_annot_sanitize(type, sizeof(type), rec->name, rec->name_len));
 		dft_json_u64(&json, "store", rec->code <= STORE_MAX ? rec->code : STORE_OTHER);
-		dft_json_str(&json, "uri", uri, sanitize(uri, sizeof(uri), rec->text, rec->text_len));
+		dft_json_str(&json, "uri", uri, dft_annot_sanitize(uri, sizeof(uri), rec->text, rec->text_len));
 	} else {
 		dft_json_cstr(&json, "type", "");
 		dft_json_u64(&json, "store", STORE_OTHER);
@@ -88,6 +85,7 @@ static int on_entity(struct dft_engine *engine, struct dft_proc *proc,
 {
 	struct dft_map *entities = &proc->annots.entities;
 
+	proc->annots.declared = true;
 	if (!rec->value || dft_map_get(entities, rec->value) == DFT_DECLARED)
 		return 0; /* the first one stands */
 	if (rec->flags)
@@ -95,18 +93,19 @@ static int on_entity(struct dft_engine *engine, struct dft_proc *proc,
 	if (dft_map_put(entities, rec->value, DFT_DECLARED))
 		return -ENOMEM;
 	write_entity(engine, proc, rec->value, rec);
-	return 0;
+	return dft_runs_entity(engine, proc, rec->value, rec->text, rec->text_len);
 }
 
 static int on_entity_type(struct dft_engine *engine, struct dft_proc *proc,
 			  const struct dft_rec_annot *rec)
 {
 	char type[TYPE_CUT], text[TEXT_CUT];
-	size_t len = sanitize(type, sizeof(type), rec->name, rec->name_len);
+	size_t len = dft_annot_sanitize(type, sizeof(type), rec->name, rec->name_len);
 	uint64_t hash = dft_hash(type, len);
 	struct dft_json json;
 
-	if (rec->flags || dft_map_get(&proc->annots.types, hash))
+	proc->annots.declared = true;
+	if (rec->flags || dft_map_get(&proc->annots.types, hash) == DFT_DECLARED)
 		return 0; /* unreadable: it will be sent again */
 	if (dft_map_put(&proc->annots.types, hash, DFT_DECLARED))
 		return -ENOMEM;
@@ -114,7 +113,7 @@ static int on_entity_type(struct dft_engine *engine, struct dft_proc *proc,
 	dft_json_str(&json, "type", type, len);
 	dft_json_u64(&json, "role", rec->code <= ROLE_MAX ? rec->code : 0);
 	dft_json_str(&json, "description", text,
-		     sanitize(text, sizeof(text), rec->text, rec->text_len));
+		     dft_annot_sanitize(text, sizeof(text), rec->text, rec->text_len));
 	dft_metadata_end(&json);
 	return 0;
 }

@@ -5,6 +5,14 @@
 
 #include "engine.h"
 
+#define DFT_ANNOT_TEXT 255 /* longest uri and description, as DFTracer has them */
+
+/*
+ * Into `to`, at most `cut` bytes of a string, what is not allowed in strings of entities replaced; how
+ * many. Such strings promise to every reader that they need no escaping.
+ */
+size_t dft_annot_sanitize(char *to, size_t cut, const char *from, size_t len);
+
 /* A record of a probe, its size checked. The process's opening is written. 0 or -ENOMEM. */
 int dft_annot_record(struct dft_engine *engine, struct dft_proc *proc,
 		     const struct dft_rec_annot *rec);

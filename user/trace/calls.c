@@ -48,7 +48,7 @@ static const struct dft_name *base_name(const struct dft_engine *engine, uint64_
 }
 
 static void join(struct call *call, const struct dft_text *text, uint64_t base_id, bool by_dirfd,
-		 const char **why, size_t *at, bool *joined)
+		 const struct dft_name **real, const char **why, size_t *at, bool *joined)
 {
 	bool absolute = text->len && text->bytes[0] == '/';
 	const struct dft_name *base = NULL;
@@ -62,6 +62,8 @@ static void join(struct call *call, const struct dft_text *text, uint64_t base_i
 		if (!base)
 			return;
 	}
+	if (base && !memchr(text->bytes, '/', text->len))
+		*real = base;
 	if (base && base->flags & DFT_NAME_UNREACHABLE)
 		call->names->unreachable = true;
 	*at = call->engine->scratch.len;
@@ -138,8 +140,8 @@ static void resolve_first(struct call *call)
 			names->file = dft_names_get(&call->engine->names, rec->name);
 			return;
 		}
-		join(call, call->text1, rec->name, by_dirfd, &names->unresolved, &call->path1_at,
-		     &call->joined1);
+		join(call, call->text1, rec->name, by_dirfd, &names->base1, &names->unresolved,
+		     &call->path1_at, &call->joined1);
 	}
 	if (names->unresolved && call->text1 && call->text1->len < DFT_PATH_MAX) {
 		names->raw1 = call->text1->bytes;
@@ -165,7 +167,7 @@ static void resolve_second(struct call *call)
 		names->text2 = call->text2->bytes;
 		names->text2_len = call->text2->len;
 	} else {
-		join(call, call->text2, call->text2->base, call->sys->desc.base2,
+		join(call, call->text2, call->text2->base, call->sys->desc.base2, &names->base2,
 		     &names->unresolved2, &call->text2_at, &call->joined2);
 	}
 }
@@ -282,8 +284,10 @@ int dft_engine_call(struct dft_engine *engine, struct dft_proc *proc, const stru
 		goto out;
 	if (is_excluded(&call))
 		err = dft_proc_count_excluded(proc, dft_sys_event_of(call.sys, rec), 1);
-	else
+	else {
 		dft_format_call(engine, proc, rec, &names);
+		err = engine->cfg->prov ? dft_runs_call(engine, proc, rec, &names) : 0;
+	}
 out:
 	free(call.text1);
 	free(call.text2);

@@ -53,6 +53,8 @@ enum {
 	OPT_RING,
 	OPT_PRECISE,
 	OPT_NO_ARGS,
+	OPT_PROV,
+	OPT_NO_PROV,
 	OPT_READY_FD,
 	OPT_INFO,
 	OPT_JSON,
@@ -96,6 +98,8 @@ static const struct cli_option cli_options[] = {
 				    "may start later, from its first one on (repeatable)" },
 	{ OPT_PRECISE, "precise", NULL, "add durations in nanoseconds" },
 	{ OPT_NO_ARGS, "no-args", NULL, "leave out the arguments of the calls" },
+	{ OPT_PROV, "prov", NULL, "for each program which files went in and came out (the default)" },
+	{ OPT_NO_PROV, "no-prov", NULL, "not that" },
 
 	{ 0, "Output", NULL, NULL },
 	{ 'o', "output", "DIR", "directory of the trace\n"
@@ -512,6 +516,10 @@ static int apply_option(struct dft_config *cfg, int id, const char *value)
 	case OPT_NO_ARGS:
 		cfg->args = false;
 		return 0;
+	case OPT_PROV:
+	case OPT_NO_PROV:
+		cfg->prov = id == OPT_PROV;
+		return 0;
 	case 'o':
 		cfg->out_dir_given = true;
 		return set_string(&cfg->out_dir, "-o", value);
@@ -702,6 +710,7 @@ int dft_cli_parse(struct dft_config *cfg, int argc, char **argv)
 	cfg->follow = true;
 	cfg->args = true;
 	cfg->mmap = true;
+	cfg->prov = true;
 	cfg->ring_sz = DEFAULT_RING_SZ;
 	cfg->memory = DEFAULT_MEMORY;
 	cfg->flush_ns = DEFAULT_FLUSH;

@@ -62,6 +62,7 @@ struct dft_config {
 	int level;            /* of compression, 1 to 12; 0 = by load */
 	bool precise;
 	bool args;            /* false with --no-args */
+	bool prov;            /* false with --no-prov: no relations between runs and files */
 	int ready_fd;         /* -1 = none */
 	bool quiet;
 	bool verbose;

@@ -22,12 +22,14 @@ int dft_engine_init(struct dft_engine *engine, const struct dft_config *cfg,
 	if (!engine->host)
 		return -ENOMEM;
 	engine->hhash = dft_hash(host, strlen(host));
+	dft_runs_init(engine);
 	return 0;
 }
 
 void dft_engine_free(struct dft_engine *engine)
 {
 	dft_procs_free(&engine->procs);
+	dft_map_free(&engine->files.by_key); /* runs had them all */
 	dft_names_free(&engine->names);
 	dft_buf_free(&engine->scratch);
 	free(engine->host);
@@ -53,6 +55,11 @@ int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool 
 	err = engine->ops.output(engine->ops.ctx, proc, last);
 	account(engine, proc);
 	return err;
+}
+
+int dft_engine_hand_over_much(struct dft_engine *engine, struct dft_proc *proc)
+{
+	return proc->lines.len >= LINES_HIGH ? dft_engine_hand_over(engine, proc, false) : 0;
 }
 
 int dft_engine_grown(struct dft_engine *engine, struct dft_proc *proc)
@@ -189,7 +196,8 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 			return 0;
 		proc->ppid = rec->ppid;
 		proc->scene = rec->scene;
-		return set_cwd(engine, proc, rec->cwd);
+		err = set_cwd(engine, proc, rec->cwd);
+		return err ? err : dft_runs_born(engine, proc, rec);
 	}
 	if (proc)
 		proc->end_ns = rec->ts_ns; /* its pid is used again, so it is gone by now */
@@ -206,6 +214,9 @@ static int on_proc(struct dft_engine *engine, const struct dft_rec_proc *rec)
 		err = inherit(proc, maker);
 	else if (!err)
 		err = describe(engine, proc);
+	if (err)
+		return err;
+	err = dft_runs_born(engine, proc, rec);
 	if (err)
 		return err;
 	dft_format_opening(engine, proc, rec->ts_ns);
@@ -231,7 +242,9 @@ static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
 	}
 	if (!proc->start_ns)
 		proc->start_ns = rec->start_ns;
-	err = set_cmd(proc, rec->cmd, rec->cmd_len, rec->full_len);
+	err = dft_runs_exec_old(engine, proc, rec->ts_ns);
+	if (!err)
+		err = set_cmd(proc, rec->cmd, rec->cmd_len, rec->full_len);
 	if (!err)
 		err = set_cwd(engine, proc, rec->cwd);
 	file = proc->texts; /* the newest: the exec hook has just sent it */
@@ -248,7 +261,8 @@ static int on_exec(struct dft_engine *engine, const struct dft_rec_exec *rec)
 	} else {
 		dft_format_opening(engine, proc, rec->ts_ns);
 	}
-	return dft_engine_grown(engine, proc);
+	err = dft_runs_exec_new(engine, proc, rec->ts_ns, dft_names_get(&engine->names, rec->image));
+	return err ? err : dft_engine_grown(engine, proc);
 }
 
 /* The process of a record about one that has been told of before; NULL: that was lost, or it has ended. */
@@ -590,7 +604,7 @@ bool dft_engine_ending_declared(const struct dft_engine *engine)
 	while ((slot = dft_map_next(&engine->procs.dying, &at))) {
 		const struct dft_proc *proc = slot->value;
 
-		if (proc->ending && (proc->annots.entities.len || proc->annots.types.len))
+		if (proc->ending && proc->annots.declared)
 			return true;
 	}
 	return false;

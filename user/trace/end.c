@@ -329,6 +329,7 @@ static void write_cfg(struct dft_json *json, const struct dft_engine *engine)
 	write_text(json, "comm", cfg->comm);
 	dft_json_u64(json, "precise", cfg->precise);
 	dft_json_u64(json, "mmap", engine->mmap);
+	dft_json_u64(json, "prov", cfg->prov);
 	dft_json_u64(json, "ring", cfg->ring_sz);
 	write_list(json, "include", &cfg->include);
 	write_list(json, "exclude", &cfg->exclude);

@@ -33,6 +33,20 @@ struct dft_image_found {
 	const char *why;       /* of FAILED; static */
 };
 
+/* What of a name is to be found out. */
+enum dft_resolve {
+	DFT_RESOLVE_DIR,  /* a directory */
+	DFT_RESOLVE_FILE, /* whatever it is */
+	DFT_RESOLVE_LINK, /* the same, and a symbolic link is one */
+};
+
+struct dft_resolved {
+	const char *path; /* without symbolic links, as the process sees it */
+	size_t len;
+	uint32_t magic;   /* of its file system */
+	uint32_t mode;    /* as of stat */
+};
+
 struct dft_engine_ops {
 	void *ctx;
 	/*
@@ -52,6 +66,9 @@ struct dft_engine_ops {
 	 */
 	void (*image)(void *ctx, const struct dft_rec_image *rec, const char *path,
 		      struct dft_image_found *out);
+	/* An absolute name, as the process has it. 0, or -errno; what is in `out` is valid until the next. */
+	int (*resolve)(void *ctx, const struct dft_proc *proc, enum dft_resolve how, const char *path,
+		       size_t len, struct dft_resolved *out);
 };
 
 struct dft_engine {
@@ -64,6 +81,8 @@ struct dft_engine {
 	struct dft_names names;
 	struct dft_procs procs;
 	struct dft_buf scratch;  /* a name being joined */
+	struct dft_run_files files;
+	uint8_t acts[DFT_NR_MAX]; /* what the lines of the table do with content */
 	/* Totals of the session; events are calls, without start and end. */
 	uint64_t events, processes, lost, bad_records;
 	uint64_t aggregated;     /* calls in rows, for the ring had no room for their records ... */
@@ -136,6 +155,8 @@ int dft_engine_open(struct dft_engine *engine, struct dft_proc *proc, uint64_t t
 /* Lines were written: hands over what has become too much. 0, -ENOMEM, or what the output returned. */
 int dft_engine_grown(struct dft_engine *engine, struct dft_proc *proc);
 int dft_engine_hand_over(struct dft_engine *engine, struct dft_proc *proc, bool last);
+/* The same, if it has become much, for the one process alone. */
+int dft_engine_hand_over_much(struct dft_engine *engine, struct dft_proc *proc);
 int dft_engine_set_program(struct dft_proc *proc, const char *path, size_t len);
 /* --include or --exclude is in force; would they keep the name? */
 bool dft_engine_filters(const struct dft_engine *engine);
@@ -174,6 +195,7 @@ struct dft_call_names {
 	const char *text2;
 	uint32_t text2_len;
 	const struct dft_name *other;
+	const struct dft_name *base1, *base2; /* directories that the names are in, known to be real */
 	const char *unresolved;  /* why path1 or file is missing */
 	const char *unresolved2;
 	const char *raw1;        /* what the program wrote, when it could not be resolved */

@@ -85,6 +85,7 @@ struct dft_name *dft_names_put(struct dft_names *names, const struct dft_rec_nam
 		return NULL;
 	name->flags = rec->flags;
 	name->cls = rec->cls;
+	name->magic = rec->magic;
 	name->age = names->age;
 	return name;
 }

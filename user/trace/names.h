@@ -14,6 +14,7 @@ struct dft_name {
 	uint32_t len;
 	uint32_t flags; /* enum dft_name_flag */
 	uint32_t age;   /* of struct dft_names when it was last needed */
+	uint32_t magic; /* of the file system */
 	uint8_t cls;    /* enum dft_class */
 	bool excluded;  /* by --include/--exclude */
 	char text[];    /* not terminated */

@@ -220,6 +220,10 @@ void dft_proc_free(struct dft_proc *proc)
 	free(proc->cmd);
 	free(proc->cwd);
 	free(proc->excluded);
+	for (size_t i = 0; i < proc->tallies.n; i++)
+		if (proc->tallies.v[i].of)
+			dft_run_file_put(proc->runs.run->files, proc->tallies.v[i].of);
+	dft_runs_free(&proc->runs);
 	free(proc->tallies.v);
 	dft_map_free(&proc->tallies.at);
 	dft_buf_free(&proc->env);

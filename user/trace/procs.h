@@ -9,6 +9,7 @@
 #include "buf.h"
 #include "jobenv.h"
 #include "map.h"
+#include "runs.h"
 #include "streams.h"
 
 /* A TEXT record that waits for its call. */
@@ -37,6 +38,7 @@ struct dft_tally_entry {
 	uint64_t fhash;         /* of NAMED: the name itself may have been forgotten since */
 	const char *why;        /* of NAMELESS; static */
 	enum dft_tally_file file;
+	struct dft_run_file *of; /* for runs; NULL: of none that counts, or not known yet */
 };
 
 /* Tallies of a process, in the order in which they were first seen. */
@@ -81,6 +83,7 @@ struct dft_proc {
 	uint64_t unseen[2];   /* requests of io_uring and of AIO whose end nobody saw */
 	struct dft_tallies tallies;
 	struct dft_annots annots;
+	struct dft_proc_runs runs;
 	void *sink;           /* of the output layer */
 };
 

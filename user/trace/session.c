@@ -24,6 +24,7 @@
 #include "log.h"
 #include "probe.h"
 #include "pump.h"
+#include "resolve.h"
 #include "retire.h"
 #include "select.h"
 #include "sink.h"
@@ -50,6 +51,7 @@ struct session {
 	struct dft_engine engine;
 	struct dft_pump pump;
 	struct dft_retire retire;
+	struct dft_resolver resolver;
 	int epoll_fd, tick_fd, signal_fd, duration_fd;
 	uint64_t ticks;
 	int child_status;
@@ -152,6 +154,14 @@ static void on_image(void *ctx, const struct dft_rec_image *rec, const char *pat
 	dft_listen_image(&s->listen, rec, path, out);
 }
 
+static int on_resolve(void *ctx, const struct dft_proc *proc, enum dft_resolve how, const char *path,
+		      size_t len, struct dft_resolved *out)
+{
+	struct session *s = ctx;
+
+	return dft_resolver_look(&s->resolver, proc, s->engine.home.mnt_ns, how, path, len, out);
+}
+
 static int on_record(void *ctx, const void *data, size_t size)
 {
 	struct session *s = ctx;
@@ -233,6 +243,7 @@ static int setup_engine(struct session *s)
 		.describe = on_describe,
 		.cgroup = on_cgroup,
 		.image = on_image,
+		.resolve = on_resolve,
 	};
 	char host[HOST_NAME_MAX + 1];
 	int err;
@@ -676,6 +687,7 @@ static void cleanup(struct session *s)
 	dft_retire_stop(&s->retire);
 	dft_tracer_free(s->tracer);
 	dft_engine_free(&s->engine);
+	dft_resolver_free(&s->resolver);
 	dft_select_close(&s->select);
 	dft_cgroups_close(&s->cgroups);
 	dft_sink_free(s->sink);

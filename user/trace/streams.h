@@ -32,7 +32,8 @@ struct dft_apps {
 
 struct dft_annots {
 	struct dft_map entities; /* ids written: DFT_DECLARED or DFT_LATE */
-	struct dft_map types;    /* hashes of types written */
+	struct dft_map types;    /* hashes of types written: DFT_DECLARED, or DFT_LATE of those that are the tracer's */
+	bool declared;           /* some by the program itself */
 	struct dft_stream *streams;
 	size_t nstreams;
 	size_t waiting;          /* bytes of all streams */

@@ -36,7 +36,8 @@ static struct dft_proc *find_proc(struct dft_engine *engine, uint32_t pid, uint6
  * Finds out which file a tally is of. Its name was sent before the tally was made, but may not have been
  * read yet: it is lost if it has not come by the next look, before which all that was sent is read.
  */
-static void find_file(struct dft_engine *engine, struct dft_proc *proc, struct dft_tally_entry *e)
+static void find_file(struct dft_engine *engine, struct dft_proc *proc, struct dft_tally_entry *e,
+		      const struct dft_name **of)
 {
 	const struct dft_name *name;
 
@@ -48,6 +49,7 @@ static void find_file(struct dft_engine *engine, struct dft_proc *proc, struct d
 		return;
 	}
 	e->why = name ? dft_name_flaw(name) : "lost";
+	*of = name;
 	if (e->why) {
 		e->file = DFT_TALLY_FILE_NAMELESS;
 	} else if (name->excluded) {
@@ -79,6 +81,7 @@ static int tell(struct dft_engine *engine, struct dft_proc *proc, struct dft_tal
 		const struct dft_tally *now)
 {
 	uint64_t calls = now->calls - e->value.calls;
+	const struct dft_name *name = NULL;
 	int err;
 
 	if (same(&e->value, now))
@@ -86,7 +89,9 @@ static int tell(struct dft_engine *engine, struct dft_proc *proc, struct dft_tal
 	err = dft_engine_open(engine, proc, now->first_ns < proc->seen_ns ? now->first_ns : proc->seen_ns);
 	if (err)
 		return err;
-	find_file(engine, proc, e);
+	find_file(engine, proc, e, &name);
+	if (name && dft_runs_row_file(engine, proc, e, name))
+		return -ENOMEM;
 	if (e->file == DFT_TALLY_FILE_AWAITED)
 		engine->untold = true;
 	if (e->file == DFT_TALLY_FILE_AWAITED || !(proc->ending || engine->look & DFT_LOOK_ROWS))
@@ -96,7 +101,8 @@ static int tell(struct dft_engine *engine, struct dft_proc *proc, struct dft_tal
 	} else {
 		dft_format_row(engine, proc, e, now);
 		count(engine, &e->key, calls);
-		err = dft_engine_grown(engine, proc);
+		err = engine->cfg->prov ? dft_runs_row(engine, proc, e, now) : 0;
+		err = err ? err : dft_engine_grown(engine, proc);
 	}
 	e->value = *now;
 	return err;
@@ -154,8 +160,9 @@ static int end(struct dft_engine *engine, struct dft_proc *proc)
 	if (!proc->opened && proc->tallies.n)
 		dft_format_opening(engine, proc, proc->end_ns);
 	if (proc->opened) {
+		err = dft_runs_end(engine, proc);
 		dft_format_end(engine, proc);
-		err = dft_engine_hand_over(engine, proc, true);
+		err = err ? err : dft_engine_hand_over(engine, proc, true);
 	}
 	engine->buffered -= proc->buffered;
 	dft_proc_free(proc);
