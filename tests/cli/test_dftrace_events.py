@@ -39,6 +39,8 @@ def make(tmp, seed=1, procs=3, n=150):
                                                            "ret": 100})
         t.aggregate("pread", {"fhash": t.fh("/data/big"), "dft_cnt": 7, "dur_sum": 70, "dur_min": 1,
                               "dur_max": 30, "ret_sum": 7000, "errors": 0, "last": t.ts + 500})
+        t.aggregate("read", {"fhash": t.fh("pipe:[77]"), "dft_cnt": 5, "dur_sum": 9, "dur_min": 1,
+                             "dur_max": 3, "ret_sum": 4096, "errors": 0, "last": t.ts + 100})
         t.end().gz(tmp / f"p{i}.pfw.gz")
     return tracelines.lines(tmp)
 
@@ -367,8 +369,9 @@ def spread(calls, width):
 def calls_of(all_lines):
     """[(line, (ts, dur, read, written, calls, metadata))] in nanoseconds."""
     out = []
+    pipes = {h for h, name in tracelines.names(all_lines, "FH").items() if name.startswith(b"pipe:[")}
     for x in all_lines:
-        if x.rec["ph"] not in (1, 3) or x.rec["cat"] != "POSIX":
+        if x.rec["ph"] not in (1, 3) or x.rec["cat"] != "POSIX" or x.args.get("fhash") in pipes:
             continue
         ts = x.rec["ts"] * 1000
         if x.rec["ph"] == 3:

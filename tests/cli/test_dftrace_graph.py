@@ -349,6 +349,14 @@ def test_finding(tmp):
         r = run([READER, "lineage", "--json", path, what], cwd=cwd)
         return json.loads(r.out)["entity"]["id"] if r.status == 0 else r
 
+    def below(where, cwd=None):
+        r = run([READER, "entities", "--json", "--under", where, path], cwd=cwd)
+        return [e["id"] for e in json.loads(r.out)["entities"]]
+
+    equal(below(tmp), [a], "below a directory")
+    equal([below(x, cwd=tmp) for x in (".", "./", "a b", "a")], [[a], [a], [a], []], "relative")
+    equal(below("/x"), sorted([b, c, p]), "the file itself")
+    equal(len(below("/")), len({a, b, c, p, odd, long}) + 2, "all files, and what is said to be one")
     equal(found(e), e, "by id")
     equal(found("sequence:MGYP0001"), e, "by type and key")
     equal(found("we:i:rd"), entity_id("we", "i:rd"), "a key with a colon")

@@ -3,7 +3,7 @@
 #include "graph_cmd.h"
 
 static const struct option options[] = {
-	{ "type", required_argument, NULL, 't' },
+	DFT_GRAPH_FILTERS,
 	DFT_GRAPH_OPTIONS,
 	{ NULL, 0, NULL, 0 },
 };
@@ -13,7 +13,7 @@ static const char help[] =
 	"Lists the entities of a trace: data that programs said they used or made, and files,\n"
 	"programs and pipes of their runs.\n"
 	"\n"
-	"      --type T      only those of type T\n"
+	DFT_GRAPH_FILTERS_HELP
 	DFT_GRAPH_SIDES
 	"      --json        print one JSON object\n"
 	"      --csv         print CSV\n"
@@ -66,7 +66,7 @@ static void row(struct dft_sheet *s, const struct dft_graph_cmd *c, uint32_t nr)
 	dft_graph_cell_text(s, g, e->key ? e->key : e->uri);
 }
 
-static int print(struct dft_graph_cmd *c, const char *type)
+static int print(struct dft_graph_cmd *c)
 {
 	struct dft_sheet s;
 	uint64_t undeclared = 0;
@@ -75,8 +75,7 @@ static int print(struct dft_graph_cmd *c, const char *type)
 	for (uint32_t i = 0; i < c->g.ents.n && !rc; i++) {
 		const struct dft_ent *e = DFT_ENTS(&c->g) + i;
 
-		if (!dft_graph_shows_ent(&c->g, i, c->sides) ||
-		    (type && !dft_str_eq(dft_graph_str(&c->g, e->type), type, strlen(type))))
+		if (!dft_graph_shows_ent(&c->g, i, c->sides) || !dft_graph_passes(c, e))
 			continue;
 		undeclared += !e->declared && !e->late;
 		row(&s, c, i);
@@ -95,7 +94,6 @@ static int print(struct dft_graph_cmd *c, const char *type)
 static int run_entities(int argc, char **argv)
 {
 	static struct dft_graph_cmd c = { .name = "entities" };
-	const char *type = NULL;
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
@@ -103,16 +101,14 @@ static int run_entities(int argc, char **argv)
 			fputs(help, stdout);
 			return dft_out_finish() ? DFT_EXIT_FAULT : DFT_EXIT_GOOD;
 		}
-		if (opt == 't')
-			type = optarg;
-		else if (!dft_graph_opt(&c, opt))
+		if (!dft_graph_opt(&c, opt))
 			return dft_usage_option(c.name, argv);
 	}
 	if (optind == argc)
 		return dft_usage(c.name, "no DIR or FILE given");
 	rc = dft_graph_read(&c, argc - optind, argv + optind);
 	if (!rc) {
-		rc = print(&c, type);
+		rc = print(&c);
 		if (rc)
 			dft_graph_no_memory(c.name);
 	}

@@ -10,7 +10,7 @@ static const struct option options[] = {
 	{ "via", required_argument, NULL, 'v' },
 	{ "er", no_argument, NULL, 'e' },
 	{ "time-aware", no_argument, NULL, 'w' },
-	{ "type", required_argument, NULL, 't' },
+	DFT_GRAPH_FILTERS,
 	DFT_GRAPH_OPTIONS,
 	{ NULL, 0, NULL, 0 },
 };
@@ -25,7 +25,7 @@ static const struct option options[] = {
 	"                    (default: used,generated,updated)\n"                            \
 	"      --er          follow edges between entities, too\n"                           \
 	"      --time-aware  leave out what was used only after the result was finished\n"   \
-	"      --type T      show only entities of type T\n"                                 \
+	DFT_GRAPH_FILTERS_HELP                                                               \
 	DFT_GRAPH_SIDES                                                                      \
 	"      --json        print one JSON object\n"                                        \
 	"      --csv         print CSV\n"                                                    \
@@ -47,7 +47,6 @@ static const char impact_help[] =
 struct job {
 	struct dft_graph_cmd c;
 	struct dft_reach_opts walk;
-	const char *type;
 	const char *help;
 };
 
@@ -59,11 +58,7 @@ static const struct dft_col cols[] = {
 
 static bool shown(const struct job *job, const struct dft_visit *v)
 {
-	const struct dft_graph *g = &job->c.g;
-	struct dft_str type = dft_graph_str(g, DFT_ENTS(g)[v->ent].type);
-
-	return v->how != DFT_BY_START &&
-	       (!job->type || dft_str_eq(type, job->type, strlen(job->type)));
+	return v->how != DFT_BY_START && dft_graph_passes(&job->c, DFT_ENTS(&job->c.g) + v->ent);
 }
 
 static void row(struct dft_sheet *s, const struct dft_graph *g, const struct dft_visit *v)
@@ -250,9 +245,6 @@ static int parse(struct job *job, int argc, char **argv, bool *done)
 			break;
 		case 'w':
 			job->walk.time_aware = true;
-			break;
-		case 't':
-			job->type = optarg;
 			break;
 		case 'h':
 			*done = true;

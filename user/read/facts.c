@@ -32,6 +32,11 @@ bool dft_is_io_cat(struct dft_str cat)
 			      strncasecmp(cat.s, "stdio", 5) == 0);
 }
 
+bool dft_is_pipe_name(struct dft_str name)
+{
+	return name.n > 6 && memcmp(name.s, "pipe:[", 6) == 0;
+}
+
 enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name)
 {
 	if (!dft_is_io_cat(cat))

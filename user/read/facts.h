@@ -43,6 +43,9 @@ void dft_facts_take(struct dft_facts *f, struct dft_jsonr *j, const struct dft_r
 /* Categories whose calls return bytes: POSIX and STDIO, in any case. */
 bool dft_is_io_cat(struct dft_str cat);
 
+/* The name of a pipe, as /proc shows it: what goes through pipes is told by rows of such names. */
+bool dft_is_pipe_name(struct dft_str name);
+
 /* The direction of a call by its category and name. */
 enum dft_dir dft_dir_of(struct dft_str cat, struct dft_str name);
 

@@ -19,6 +19,12 @@ bool dft_graph_opt(struct dft_graph_cmd *c, int opt)
 		c->said = true;
 		c->sides = opt == 'n' ? DFT_ANNOTATED : opt == 'a' ? DFT_AUTO : DFT_BOTH;
 		return true;
+	case 't':
+		c->type = optarg;
+		return true;
+	case 'u':
+		c->under = optarg;
+		return true;
 	case 'j':
 		c->style = DFT_STYLE_JSON;
 		return true;
@@ -30,10 +36,44 @@ bool dft_graph_opt(struct dft_graph_cmd *c, int opt)
 	}
 }
 
+/* Absolute, and without what may stand at the end of a directory's name: a slash, or a dot. */
+static int under_what(struct dft_graph_cmd *c)
+{
+	char cwd[4096];
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		cwd[0] = '\0';
+	dft_path_join(&c->dir, cwd, strlen(cwd), c->under, strlen(c->under));
+	if (c->dir.failed)
+		return -ENOMEM;
+	if (c->dir.len > 1 && !memcmp(c->dir.data + c->dir.len - 2, "/.", 2))
+		c->dir.len--;
+	while (c->dir.len && c->dir.data[c->dir.len - 1] == '/')
+		c->dir.len--;
+	return 0;
+}
+
+bool dft_graph_passes(const struct dft_graph_cmd *c, const struct dft_ent *e)
+{
+	struct dft_str name;
+
+	if (c->type && !dft_str_eq(dft_graph_str(&c->g, e->type), c->type, strlen(c->type)))
+		return false;
+	if (!c->under)
+		return true;
+	name = dft_graph_name(&c->g, e);
+	return name.n >= c->dir.len && (!c->dir.len || !memcmp(name.s, c->dir.data, c->dir.len)) &&
+	       (name.n == c->dir.len ? name.n != 0 : name.s[c->dir.len] == '/');
+}
+
 int dft_graph_read(struct dft_graph_cmd *c, int argc, char **argv)
 {
 	if (!c->said)
 		c->sides = DFT_BOTH;
+	if (c->under && under_what(c)) {
+		dft_graph_no_memory(c->name);
+		return -ENOMEM;
+	}
 	return dft_graph_load(&c->g, &c->pass, c->name, c->sides, argc, argv);
 }
 
@@ -42,6 +82,7 @@ int dft_graph_exit(struct dft_graph_cmd *c, int rc)
 	rc = dft_pass_exit(&c->pass, rc);
 	dft_graph_free(&c->g);
 	dft_pass_free(&c->pass);
+	dft_buf_free(&c->dir);
 	return rc;
 }
 

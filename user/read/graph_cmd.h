@@ -14,6 +14,9 @@ struct dft_graph_cmd {
 	enum dft_style style;
 	unsigned int sides; /* enum dft_side; dft_graph_read() takes both when none is said */
 	bool said;
+	const char *type;  /* only entities of this type are shown; NULL: all */
+	const char *under; /* only this file, or those below this directory; NULL: all */
+	struct dft_buf dir; /* of `under`: absolute */
 	struct dft_pass pass;
 	struct dft_graph g;
 };
@@ -26,6 +29,14 @@ struct dft_graph_cmd {
 	{ "json", no_argument, NULL, 'j' },       \
 	{ "csv", no_argument, NULL, 'c' },        \
 	{ "help", no_argument, NULL, 'h' }
+
+/* Of commands that list entities. */
+#define DFT_GRAPH_FILTERS                         \
+	{ "type", required_argument, NULL, 't' }, \
+	{ "under", required_argument, NULL, 'u' }
+#define DFT_GRAPH_FILTERS_HELP                                                             \
+	"      --type T      show only entities of type T\n"                                \
+	"      --under DIR   show only files below DIR\n"
 
 /* What stands about them in the help of each. */
 #define DFT_GRAPH_SIDES                                                                      \
@@ -61,6 +72,9 @@ int dft_graph_find(const struct dft_graph_cmd *c, const char *what, uint32_t *en
 unsigned int dft_graph_walk_sides(const struct dft_graph_cmd *c, uint32_t start);
 /* In words: "annotated", "auto" or "all". */
 const char *dft_graph_sides_name(unsigned int sides);
+
+/* Whether the entity is to be shown. */
+bool dft_graph_passes(const struct dft_graph_cmd *c, const struct dft_ent *e);
 
 /* A cell; nothing is "not known". */
 void dft_graph_cell_text(struct dft_sheet *s, const struct dft_graph *g, uint64_t text);

@@ -8,10 +8,14 @@ bool dft_moved(struct dft_view *v, struct dft_tl_call *c)
 	const struct dft_record *r = v->r;
 	const struct dft_facts *f;
 	enum dft_dir dir;
+	struct dft_str name;
 	uint64_t bytes;
 
 	if (!(r->has & DFT_F_TS) || !dft_is_io_cat(r->cat) || dft_is_of_app(r) ||
 	    (r->ph != DFT_PH_COMPLETE && r->ph != DFT_PH_AGGREGATED))
+		return false;
+	/* What went through a pipe is no I/O of files. */
+	if (r->ph == DFT_PH_AGGREGATED && dft_view_file(v, &name) && dft_is_pipe_name(name))
 		return false;
 	memset(c, 0, sizeof(*c));
 	f = dft_view_facts(v);

@@ -282,7 +282,7 @@ static bool begins(struct dft_str s, const char *with)
 static bool is_pipe(struct dft_str name)
 {
 	/* pipe:[0] stands for those for which there was no room to be counted by themselves. */
-	return begins(name, "pipe:[") && !DFT_STR_IS(name, "pipe:[0]");
+	return dft_is_pipe_name(name) && !DFT_STR_IS(name, "pipe:[0]");
 }
 
 /* With --all-files a trace has more than contents. */

@@ -318,7 +318,7 @@ static bool is_pipe(struct dft_job *job, const struct dft_record *r, const struc
 		return false;
 	s = dft_strings_at(&job->strings, file->name);
 	*which = f->file;
-	return s.n > 6 && memcmp(s.s, "pipe:[", 6) == 0;
+	return dft_is_pipe_name(s);
 }
 
 /* From the first of its calls to the end of the last one. */
