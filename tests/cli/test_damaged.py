@@ -21,8 +21,12 @@ from test_dftrace import Trace, check, equal, test
 
 base.TESTS.clear()
 
-# Each gets files behind it. `check` tells faults on standard output.
-COMMANDS = [["check"], ["summary"], ["summary", "--json"]]
+# FILES are the copies, OUT a name of which there is no file yet. `check` tells faults on standard output.
+COMMANDS = [c.split() for c in (
+    "check FILES", "summary FILES", "summary --json FILES", "events --jsonl FILES", "events --sort dur:desc FILES",
+    "timeline FILES", "entities --csv FILES", "edges --json FILES", f"lineage --time-aware FILES {7:016x}",
+    "graph --dot FILES", "export --to perfetto FILES", "export --to prov-json FILES", "export --to sqlite -o OUT FILES",
+    "merge --by-time -o OUT FILES")]
 SANITIZED = base.BUILD / "san/dftrace"
 READER = SANITIZED if SANITIZED.exists() else base.DFTRACE
 COPIES = 300
@@ -47,7 +51,8 @@ def good_trace():
         t.event("step", cat="PROV", type=2, args={"note": "a \"b\" \\ \n", "relations": {"used": ids[:i + 1][-3:]}})
     t.aggregate("write", {"fhash": t.fh("/data/out"), "dft_cnt": 5, "dur_sum": 9, "dur_min": 1, "dur_max": 3,
                           "ret_sum": 50, "errors": 0})
-    t.event("job.py", cat="PROGRAM", type=1, args={"relations": {"used": ids[:5], "generated": ids[5:9]}})
+    t.event("job.py", cat="PROGRAM", type=1, args={
+        "files": 9, "bytes_read": 0, "bytes_written": 0, "relations": {"used": ids[:5], "generated": ids[5:9]}})
     return t.end()
 
 
@@ -132,15 +137,19 @@ def has_all_lines(data, text):
 
 # ---- what the reader says -------------------------------------------------------------------------
 
-def run_batch(command, copies):
-    argv = [READER, *command, *(path for path, _ in copies)]
+def argv_of(command, files, out):
+    return [READER, *(x for word in command for x in (files if word == "FILES" else [out] if word == "OUT" else [word]))]
+
+
+def run_batch(command, copies, out):
+    argv = argv_of(command, [path for path, _ in copies], out)
     try:
         p = subprocess.run(argv, capture_output=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
                            env={**os.environ, "LC_ALL": "C"})
     except subprocess.TimeoutExpired:
         return [f"{command}: hangs with {[c[0].name for c in copies]}"]
     names = f"{' '.join(command)} {copies[0][0].name} ... {copies[-1][0].name}"
-    told = (p.stdout if command == ["check"] else p.stderr).decode()
+    told = (p.stdout if command[0] == "check" else p.stderr).decode()
     found = re.search(r"(AddressSanitizer|runtime error|LeakSanitizer).*", p.stderr.decode(errors="replace"))
     bad = [f"{names}: {found.group()}"] if found else []
     if p.returncode not in (0, 1):
@@ -152,7 +161,7 @@ def run_batch(command, copies):
         lines = [line for line in told.splitlines() if path.name in line]
         if not any(re.search(path.name + ": .*" + WHERE, line) for line in lines):
             bad.append(f"{names}: {path.name} is damaged, and this is told of it: {lines[:2]}")
-    if command[-1] == "--json" and p.returncode in (0, 1):
+    if command[:2] == ["summary", "--json"] and p.returncode in (0, 1):
         equal(json.loads(p.stdout)["files"], len(copies), f"{names}: files")
     return bad
 
@@ -162,7 +171,8 @@ def damage_is_told(tmp):
     copies = damaged_copies(tmp)
     check(sum(not whole for _, whole in copies) > COPIES * 0.8, "most copies are damaged")
     check(sum(whole for _, whole in copies) > 3, "in some, the damage is where it does not matter")
-    jobs = [(c, copies[i:i + BATCH]) for c in COMMANDS for i in range(0, COPIES, BATCH)]
+    jobs = [(c, copies[i:i + BATCH], tmp / f"out{k}-{i}") for k, c in enumerate(COMMANDS)
+            for i in range(0, COPIES, BATCH)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         bad = [b for found in pool.map(lambda job: run_batch(*job), jobs) for b in found]
     check(not bad, f"{len(bad)} faults: {bad[:5]}")
@@ -172,8 +182,11 @@ def damage_is_told(tmp):
 def nothing_is_told_of_the_good_one(tmp):
     good_trace().gz(tmp / "good.pfw.gz", per_member=30)
     (tmp / "good.pfw").write_bytes(good_trace().text())
-    for command in COMMANDS:
-        p = subprocess.run([READER, *command, tmp / "good.pfw.gz", tmp / "good.pfw"], capture_output=True,
+    for k, command in enumerate(COMMANDS):
+        (tmp / str(k)).mkdir()
+        (tmp / str(k) / "a.pfw.gz").write_bytes((tmp / "good.pfw.gz").read_bytes())
+        (tmp / str(k) / "b.pfw").write_bytes((tmp / "good.pfw").read_bytes())
+        p = subprocess.run(argv_of(command, [tmp / str(k)], tmp / f"out{k}"), capture_output=True,
                            timeout=TIMEOUT)
         equal((p.returncode, p.stderr), (0, b""), f"{command}: {p.stdout[-500:]}")
 
