@@ -134,12 +134,20 @@ def command(bench, work, argv):
                        account.differences(all_calls(report), got, work.lost_as))
 
 
-def no_mmap(bench, work, argv):
-    """dftrace-bpf --no-mmap -- WORKLOAD"""
-    report = under(bench, tracer(bench, "--no-mmap", *RUN), argv)
+def without(bench, work, argv, option):
+    """dftrace-bpf OPTION -- WORKLOAD"""
+    report = under(bench, tracer(bench, option, *RUN), argv)
     got = account.read_trace(bench.out, report["loop"])
     bench.drop_trace()
     return add_account(report, got, account.differences(all_calls(report), got, work.lost_as))
+
+
+def no_mmap(bench, work, argv):
+    return without(bench, work, argv, "--no-mmap")
+
+
+def no_prov(bench, work, argv):
+    return without(bench, work, argv, "--no-prov")
 
 
 def excluded(bench, _work, argv):

@@ -65,6 +65,7 @@ OURS = [
     Mode("command", "dftrace-bpf --", modes.command),
     Mode("attach", "dftrace-bpf -p", modes.attach),
 ]
+NO_PROV = Mode("no-prov", "dftrace-bpf --no-prov", modes.no_prov)
 NO_MMAP = Mode("no-mmap", "dftrace-bpf --no-mmap", modes.no_mmap)
 EXCLUDED = Mode("excluded", "dftrace-bpf --exclude", modes.excluded)
 UNTRACED = [
@@ -117,10 +118,12 @@ def two_threads(key, title):
 
 
 WORKLOADS = [
-    io("pread", "pread of 4 KiB", ["pread"], [EXCLUDED, *UNTRACED, *CLASSIC, *OTHERS]),
+    io("pread", "pread of 4 KiB", ["pread"], [NO_PROV, EXCLUDED, *UNTRACED, *CLASSIC, *OTHERS]),
     io("pwrite", "pwrite of 4 KiB", ["pwrite"], OTHERS),
     io("open", "open and close", ["open", "close"], OTHERS),
     io("stat", "stat", ["stat"], [*UNTRACED, *OTHERS]),
+    io("create", "new file of 4 KiB, closed and removed", ["open", "pwrite", "close", "unlink"], [NO_PROV, PERF_RECORD],
+       calls=40000),
     # What tracing adds is less than what memory makes the runs differ: more of them.
     io("loader", "data loader: 64 files of 4 MiB, read 1 MiB at a time", ["open", "read", "close"],
        [*UNTRACED, *OTHERS[:-1]], calls=6000, pairs=3),

@@ -7,9 +7,10 @@
  *     bench_io MODE DIR CALLS [THREADS]
  *
  * MODE is pread or pwrite (4 KiB at a time within the first MiB of a file), open (open and close),
- * stat, or loader (64 files of 4 MiB, each opened, read 1 MiB at a time and closed). Each thread has
- * files of its own, which must be there: DIR/0, DIR/1 ... and for loader DIR/loader/0 to 63. CALLS is
- * the number of system calls of all threads, rounded down to whole turns. What it prints: see bench.h.
+ * stat, create (a new file, of 4 KiB, closed and removed), or loader (64 files of 4 MiB, each opened, read
+ * 1 MiB at a time and closed). Each thread has files of its own, which must be there: DIR/0, DIR/1 ... and
+ * for loader DIR/loader/0 to 63; what create makes is called DIR/0.0, DIR/0.1 ... CALLS is the number
+ * of system calls of all threads, rounded down to whole turns. What it prints: see bench.h.
  *
  * Static, so that every call of these names is one that the workload knows of.
  */
@@ -43,7 +44,7 @@ struct mode {
 	const char *name;
 	int (*turn)(struct worker *w, uint64_t i); /* 0, or -1 with errno */
 	bool on_fd; /* works on the thread's file, open */
-	struct bench_op ops[4];
+	struct bench_op ops[5];
 	uint64_t before; /* turns that are not measured */
 };
 
@@ -82,6 +83,19 @@ static int turn_stat(struct worker *w, uint64_t i)
 	return stat(w->path, &st);
 }
 
+/* Each has a name that has not been there before: what an archiver does that unpacks. */
+static int turn_create(struct worker *w, uint64_t i)
+{
+	char path[sizeof(w->path) + 24];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.%" PRIu64, w->path, i);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 || transferred(pwrite(fd, w->chunk, BLOCK, 0), BLOCK) || close(fd))
+		return -1;
+	return unlink(path);
+}
+
 static int turn_loader(struct worker *w, uint64_t i)
 {
 	char path[sizeof(w->path)];
@@ -106,6 +120,7 @@ static const struct mode modes[] = {
 	{ "pwrite", turn_pwrite, true, { { "pwrite", 1 } }, BEFORE },
 	{ "open", turn_open, false, { { "open", 1 }, { "close", 1 } }, BEFORE },
 	{ "stat", turn_stat, false, { { "stat", 1 } }, BEFORE },
+	{ "create", turn_create, false, { { "open", 1 }, { "pwrite", 1 }, { "close", 1 }, { "unlink", 1 } }, BEFORE },
 	{ "loader", turn_loader, false, { { "open", 1 }, { "read", CHUNKS }, { "close", 1 } }, FILES },
 };
 
@@ -198,7 +213,7 @@ int main(int argc, char **argv)
 	uint64_t threads, each;
 
 	if (argc != 4 && argc != 5) {
-		fprintf(stderr, "usage: bench_io pread|pwrite|open|stat|loader DIR CALLS [THREADS]\n");
+		fprintf(stderr, "usage: bench_io pread|pwrite|open|stat|create|loader DIR CALLS [THREADS]\n");
 		return 2;
 	}
 	mode = mode_of(argv[1]);
