@@ -80,6 +80,18 @@ def gaps(f):
 # ---- tests -----------------------------------------------------------------------------------
 
 @test
+def test_beside_program_runs(tmp):
+    """What the steps said is answered in their terms, without being asked to, though runs tell of files, too."""
+    need_root()
+    need_feature("uprobe")
+    t = trace(tmp, [PIPELINE / "run", tmp / "w"], *PREARMED, env=environment())
+    t.no_loss()
+    check(any(r["cat"] == "PROGRAM" for f in t.files for r in f.records), "runs of programs")
+    dftrace_agrees(t.path, truth.load(t.path))
+    check_with_reader(t.path)
+
+
+@test
 def test_prearmed(tmp):
     """Traced from the start with all probes armed: exactly what was counted by hand."""
     need_root()
