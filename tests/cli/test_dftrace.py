@@ -719,6 +719,10 @@ def summary_exec_exit_loss(tmp):
                  "Filtered, not traced: 7 calls", "Pipes: 2 pipes",
                  "AGGREGATED: 5 calls came too fast", "AGGREGATED: 2 calls are in the trace as sums"):
         check(part in text, f"{part!r} not in {text!r}")
+    short = run("summary", "--top", "1", tmp, rc=0).out
+    check("Filtered, not traced: 7 calls, first 1 of 3 kinds (--top 0 shows all)\n4  read  socket\n" in short,
+          short)
+    check("1  write   socket\n" in text and "socket\n1 " not in short, short)
 
 
 @test
@@ -844,7 +848,7 @@ def summary_unfinished_is_a_warning(tmp):
     t.gz(tmp / "a.pfw.gz")
     r = run("summary", tmp, rc=0)
     one_line(r.err, "a.pfw.gz: unfinished")
-    check("INCOMPLETE: 1 files unfinished" in r.out, r.out)
+    check("INCOMPLETE: 1 file unfinished\n" in r.out, r.out)
     equal(run("summary", "--json", tmp).json()["read"]["unfinished"], 1)
 
 

@@ -208,7 +208,8 @@ def conditions(tmp):
 def bad_conditions(tmp):
     make(tmp, procs=1, n=5)
     for text, part in (("", "a field is expected"), ("name", "== != <"), ("name = 3", "^= 3"),
-                       ("nam == 3", "no such field, at ^: ^nam"), ("args. == 3", "no such field"),
+                       ("nam == 3", "no such field (of arguments it is args.nam), at ^: ^nam"),
+                       ("path == 3", "(it is file), at ^: ^path"), ("args. == 3", "no such field"),
                        ("name == ", "a number or a string"), ("name == read", "^read"),
                        ('name == "read', "does not end"), ("pid == 5x", "not a number"),
                        ("pid == 99999999999999999999999", "not a number"),
@@ -267,6 +268,33 @@ def columns(tmp):
     for bad in ("nosuch", "name,", "args.", 'args.a"b', "args." + "x" * 80, ""):
         if bad != "name,":
             one_line(run("events", "--fields", bad, tmp, rc=2).err, "--fields")
+
+
+@test
+def times_count_from_the_earliest_file(tmp):
+    """Though it is not the first that is read, and what stands before its first event has no time."""
+    for name, pid, later in (("a", 5, 3_000_000), ("b", 6, 0), ("c", 7, 5_500_000)):
+        t = Trace(pid=pid)
+        for i in range(50):
+            t.fh(f"/data/{i}")
+        t.event("read", file="/data/1", step=250_000)
+        t.end()
+        t.lines = [re.sub(rb'"ts":(\d+)', lambda m: b'"ts":%d' % (int(m[1]) + later), s) for s in t.lines]
+        t.gz(tmp / f"{name}.pfw.gz")
+    all_lines = [x for x in tracelines.lines(tmp) if x.rec["ph"] == 1]
+    (tmp / "x.pfw").write_text("none\n")
+    first = min(x.rec["ts"] for x in all_lines)
+    check(first < all_lines[0].rec["ts"], "another file than the first")
+    rows = run("events", "--json", "--fields", "time,ts", tmp, rc=1).json()["events"]
+    equal([round(r["time"] * 1e6) for r in rows], [x.rec["ts"] - first for x in all_lines], "time")
+    equal([r["ts"] for r in rows], [x.rec["ts"] for x in all_lines], "ts")
+    text = run("events", "--sort", "time", tmp, rc=1).out.splitlines()
+    equal(text[1].split()[0], "0.000000")
+    for cond, us in (("time >= 3.25", 3_250_000), ("time >= 3250ms", 3_250_000), ("time >= 5.5s", 5_500_000)):
+        want = [x.rec["id"] for x in all_lines if x.rec["ts"] - first >= us]
+        check(0 < len(want) < len(all_lines), cond)
+        got = run("events", "--json", "--fields", "id", "--where", cond, tmp, rc=1).json()["events"]
+        equal([r["id"] for r in got], want, cond)
 
 
 @test

@@ -354,6 +354,8 @@ def test_finding(tmp):
         return [e["id"] for e in json.loads(r.out)["entities"]]
 
     equal(below(tmp), [a], "below a directory")
+    (tmp / "by").symlink_to(".")
+    equal([below(x, cwd=tmp / "t") for x in ("..", "../by", "../by/t/..", ".")], [[a], [a], [a], []], "links, and dots")
     equal([below(x, cwd=tmp) for x in (".", "./", "a b", "a")], [[a], [a], [a], []], "relative")
     equal(below("/x"), sorted([b, c, p]), "the file itself")
     equal(len(below("/")), len({a, b, c, p, odd, long}) + 2, "all files, and what is said to be one")
@@ -378,6 +380,10 @@ def test_finding(tmp):
     check(all(i in r.text for i in (b, c)) and "node02:/x" in r.text and p not in r.text, r.text)
     refused(found("/nowhere"), "/nowhere", "dftrace entities", status=1)
     refused(found("0" * 16), "no such entity", status=1)
+    r = found("/else/where/s.fa")
+    equal((r.status, r.text.count("\n")), (1, 2), "of the same name elsewhere")
+    check("no such entity" in r.text and e in r.text and "/data/s.fa" in r.text, r.text)
+    refused(found(tmp), "ENTITY stands behind DIR", status=1)
     for argv in (["lineage"], ["lineage", path], ["impact", "--depth", "0", path, e], ["impact", "--via", "x", path, e],
                  ["lineage", "--via", "used,", path, e], ["graph"], ["graph", "--depth", "1", path], ["export", path],
                  ["export", "--to", "x", path], ["export", "--to", "dot"], ["made"], ["edges", "--frob", path]):

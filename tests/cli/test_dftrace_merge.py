@@ -115,6 +115,23 @@ def merge_keeps_all(tmp):
 
 
 @test
+def not_below_what_is_read(tmp):
+    """What is written there would be read with the rest the next time, and count twice."""
+    (tmp / "tr/sub").mkdir(parents=True)
+    make(tmp / "tr")
+    (tmp / "link").symlink_to("tr")
+    before = sorted(tmp.rglob("*"))
+    for args in (["merge", "-o", "tr/m.pfw.gz"], ["merge", "-o", "tr/sub/m.pfw"], ["merge", "-o", "link/m.pfw.gz"],
+                 ["split", "--by", "host", "-o", "tr/new"], ["recover", "-o", "tr"], ["recover", "-o", "tr/sub"]):
+        args[-1] = tmp / args[-1]
+        one_line(run(*args, tmp / "tr", rc=2).err, "would be read twice")
+    equal(sorted(tmp.rglob("*")), before, "nothing was written")
+    run("merge", "-o", tmp / "tr/m.gz", tmp / "tr", rc=0)  # not read by that name
+    run("split", "--by", "host", "-o", tmp / "trace", tmp / "tr", rc=0)  # only its name begins alike
+    run("merge", "-o", tmp / "tr/m.pfw", *(tmp / "tr").glob("p*.gz"), rc=0)  # files alone are asked for
+
+
+@test
 def members_have_a_size(tmp):
     """About a megabyte of text each, however long the file."""
     (tmp / "tr").mkdir()

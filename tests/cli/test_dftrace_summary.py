@@ -560,8 +560,12 @@ def tables_alone(tmp):
         rows = run("summary", "--json", "--table", f"processes-by-{name}", tmp, rc=0).json()
         equal(rows[f"processes-by-{name}"], sorted(procs, key=key, reverse=True), name)
     text = run("summary", "--top", "2", tmp, rc=0).out
-    check("\nProcesses, by time in calls:\n" in text and "\nProcesses, by bytes:\n" in text, text)
-    check("Processes, by bytes" not in run("summary", "--top", "5", tmp, rc=0).out, "all are shown anyway")
+    for by in ("time in calls", "bytes", "events"):
+        check(f"\nProcesses, by {by}: first 2 of {len(procs)} (--top 0 shows all)\n" in text, text)
+    for args in (["--top", "5"], []):
+        text = run("summary", *args, tmp, rc=0).out
+        check("\nProcesses, by time in calls: " in text, text)
+        check("Processes, by bytes" not in text, "all are shown anyway, or one table was enough")
     equal(run("summary", "--csv", tmp, rc=0).out, run("summary", "--csv", "--table=operations", tmp, rc=0).out)
 
 

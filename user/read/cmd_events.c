@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd.h"
 #include "extsort.h"
@@ -19,6 +20,7 @@
 #define MAX_FIELDS  64
 #define MAX_KEY	    56
 #define SORTED_MAX  8192
+#define LOOK_LINES  1024 /* names and facts may stand before a file's first event */
 
 enum output {
 	OUT_TEXT = DFT_STYLE_TEXT,
@@ -44,8 +46,8 @@ struct run {
 	size_t ncols;
 	char *keys; /* the columns' names */
 	enum output output;
-	bool desc, metadata, have_base;
-	uint64_t base_ns, limit, shown, nr;
+	bool desc, metadata, have_base, wants_base;
+	uint64_t limit, shown, nr;
 	char **sources;
 };
 
@@ -71,7 +73,8 @@ static const char help[] =
 	"      --where CONDITION  for example\n"
 	"                         'name == \"read\" and args.ret > 1M and file ~ \"^/data/\"'\n"
 	"      --fields LIST      columns: id name cat type pid tid ts time dur ph file other\n"
-	"                         host program rank bytes source line args.KEY\n"
+	"                         host program rank bytes source line args.KEY (time: seconds\n"
+	"                         since the first event)\n"
 	"      --sort FIELD       by a field, smallest first; FIELD:desc: largest first\n"
 	"      --limit N          show N events\n"
 	"      --metadata         records without a time, too\n"
@@ -82,7 +85,8 @@ static const char help[] =
 	"\n"
 	"In a CONDITION, fields are compared by == != < <= > >=, ~ and !~ (extended regular\n"
 	"expressions) and in (A, B ...); `has FIELD` asks whether it is there. and, or, not\n"
-	"and brackets join them. Numbers take K M G T (of 1024) and ns us ms s min.\n"
+	"and brackets join them. Numbers take K M G T (of 1024) and ns us ms s min. Arguments\n"
+	"of events are args.KEY: args.ret, args.errno, args.offset ... (--jsonl shows them).\n"
 	"\n"
 	"Exit status: 0 read to the end; 1 something was damaged, cut or unreadable (the rest\n"
 	"is shown); 2 wrong usage. An unfinished file alone is a warning.\n";
@@ -91,11 +95,11 @@ static const char help[] =
 
 static void time_cell(struct run *r)
 {
-	uint64_t ts = dft_view_ts(&r->view);
+	uint64_t ts = dft_view_ts(&r->view), base = r->view.base_ns;
 
 	if (r->view.r->has & DFT_F_TS)
-		dft_sheet_real(&r->sheet, ts >= r->base_ns ? (double)(ts - r->base_ns) / 1e9 :
-				       -(double)(r->base_ns - ts) / 1e9, 6);
+		dft_sheet_real(&r->sheet, ts >= base ? (double)(ts - base) / 1e9 : -(double)(base - ts) / 1e9,
+			       6);
 	else
 		dft_sheet_none(&r->sheet);
 }
@@ -265,7 +269,7 @@ static int on_record(void *state, void *ctx, const struct dft_record *rec, struc
 	if (rc)
 		return rc;
 	if (rec->has & DFT_F_TS && !r->have_base) {
-		r->base_ns = dft_view_ts(&r->view);
+		r->view.base_ns = dft_view_ts(&r->view);
 		r->have_base = true;
 	}
 	if (rec->ph == DFT_PH_METADATA && !r->metadata)
@@ -280,8 +284,67 @@ static int on_record(void *state, void *ctx, const struct dft_record *rec, struc
 	return !rc && r->shown == r->limit ? DFT_PASS_ENOUGH : rc;
 }
 
+/* ---- what times are counted from ------------------------------------------------------------ */
+
+/* The pass tells of the same faults. */
+static void overlook(void *ctx, const struct dft_fault *fault)
+{
+	(void)ctx;
+	(void)fault;
+}
+
+/* Takes the time of the first event of a file, if one of its first lines is an event. */
+static int look_into(struct dft_source *src, const char *path, uint64_t *first_ns)
+{
+	struct dft_view view = { 0 };
+	struct dft_jsonr json = { 0 };
+	struct dft_record rec;
+	struct dft_line line;
+	int rc = dft_source_open(src, path, overlook, NULL);
+
+	dft_view_begin_file(&view, path);
+	for (int i = 0; !rc && i < LOOK_LINES && dft_source_next(src, &line) == 1; i++) {
+		if (dft_record_parse(&rec, &json, line.s, line.n) != 1)
+			continue;
+		rc = dft_view_take(&view, &rec, &json, line.no);
+		if (rc || !(rec.has & DFT_F_TS))
+			continue;
+		if (dft_view_ts(&view) < *first_ns)
+			*first_ns = dft_view_ts(&view);
+		break;
+	}
+	dft_view_free(&view);
+	dft_jsonr_free(&json);
+	return rc == -ENOMEM ? rc : 0; /* whatever else it is, the pass tells */
+}
+
+/* The files are read one by one, and the first need not be that of the process that began first. */
+static int on_listed(void *ctx, const struct dft_files *files)
+{
+	uint64_t first_ns = UINT64_MAX;
+	struct run *r = ctx;
+	struct dft_source *src;
+	struct stat st;
+	int rc = 0;
+
+	if (!r->wants_base || files->n < 2)
+		return 0;
+	src = dft_source_new();
+	if (!src)
+		return -errno;
+	/* What is read from a pipe is gone. */
+	for (size_t i = 0; i < files->n && !rc; i++)
+		if (strcmp(files->v[i], "-") != 0 && !stat(files->v[i], &st) && S_ISREG(st.st_mode))
+			rc = look_into(src, files->v[i], &first_ns);
+	dft_source_free(src);
+	r->have_base = first_ns != UINT64_MAX;
+	r->view.base_ns = r->have_base ? first_ns : 0;
+	return rc;
+}
+
 static const struct dft_pass_ops ops = {
 	.state_sz = 1, /* one thread: its state stands in struct run */
+	.listed = on_listed,
 	.begin = on_begin,
 	.record = on_record,
 };
@@ -331,6 +394,14 @@ static bool good_key(const char *s)
 	return n > 0 && n <= MAX_KEY;
 }
 
+static int no_field(const char *option, const char *s)
+{
+	char what[128];
+
+	dft_field_unknown(what, sizeof(what), (struct dft_str){ s, strlen(s) });
+	return dft_usage("events", "%s %s: %s", option, s, what);
+}
+
 /* 0, or an exit status. */
 static int parse_fields(struct run *r, const char *list)
 {
@@ -349,7 +420,8 @@ static int parse_fields(struct run *r, const char *list)
 		c->is_time = strcmp(s, "time") == 0;
 		if (!good_key(s) ||
 		    (!c->is_time && !dft_field_parse((struct dft_str){ s, strlen(s) }, &c->ref)))
-			return dft_usage("events", "--fields: %s: there is no such field", s);
+			return no_field("--fields", s);
+		r->wants_base |= c->is_time;
 		r->cols[r->ncols].key = s;
 		r->cols[r->ncols].title = strcmp(s, "args.ret") == 0 ? "ret" : NULL;
 		r->cols[r->ncols].right = c->is_time || is_number(c->ref.kind) ||
@@ -371,7 +443,7 @@ static int parse_sort(struct run *r, char *s)
 	if (strcmp(s, "time") == 0)
 		r->sort_by.kind = DFT_FIELD_TS;
 	else if (!dft_field_parse((struct dft_str){ s, strlen(s) }, &r->sort_by))
-		return dft_usage("events", "--sort %s: there is no such field", s);
+		return no_field("--sort", s);
 	return 0;
 }
 
@@ -382,6 +454,7 @@ static int parse_where(struct run *r, const char *s)
 	int rc;
 
 	dft_where_free(r->where);
+	r->wants_base |= strstr(s, "time") != NULL;
 	rc = dft_where_compile(&r->where, s, &e);
 	if (rc == -EINVAL) {
 		dft_where_excerpt(excerpt, sizeof(excerpt), s, e.at);

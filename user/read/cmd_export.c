@@ -99,7 +99,7 @@ static int run_export(int argc, char **argv)
 		}
 	}
 	if (!e)
-		return dft_usage("export", "no format given");
+		return dft_usage("export", "no format given (--to FORMAT)");
 	if (optind == argc)
 		return dft_usage("export", "no DIR or FILE given");
 	return e->run(argc - optind, argv + optind, &opts);

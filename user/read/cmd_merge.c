@@ -10,6 +10,7 @@
 #include "log.h"
 #include "marker.h"
 #include "out.h"
+#include "outpath.h"
 #include "pass.h"
 #include "tables.h"
 #include "view.h"
@@ -226,7 +227,7 @@ static int run_merge(int argc, char **argv)
 	struct dft_pass p = { .cmd = "merge", .ops = &ops, .ctx = &r, .in_order = true };
 	const struct dft_extsort_opts so = { 0 };
 	bool force = false, by_time = false;
-	const char *out = NULL;
+	const char *out = NULL, *below;
 	int opt, rc;
 
 	while ((opt = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
@@ -251,6 +252,11 @@ static int run_merge(int argc, char **argv)
 		return dft_usage("merge", "no -o FILE given");
 	if (optind == argc)
 		return dft_usage("merge", "no DIR or FILE given");
+	below = dft_outpath_below(out, argc - optind, argv + optind);
+	/* A directory is read for what is called so. */
+	if (below && strstr(out, ".pfw"))
+		return dft_usage("merge", "-o %s: is below %s, which would be read twice from then on", out,
+				 below);
 	r.sort = by_time ? dft_extsort_new(&so) : NULL;
 	if (by_time && !r.sort) {
 		dft_error("merge: %s", strerror(ENOMEM));

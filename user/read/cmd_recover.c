@@ -405,7 +405,7 @@ static int recover_all(struct run *r, const char *dir, bool force, int argc, cha
 static int run_recover(int argc, char **argv)
 {
 	static struct run r;
-	const char *dir = NULL;
+	const char *dir = NULL, *below;
 	bool force = false;
 	int opt, rc;
 
@@ -428,6 +428,10 @@ static int run_recover(int argc, char **argv)
 		return dft_usage("recover", "no -o OUTDIR given");
 	if (optind == argc)
 		return dft_usage("recover", "no DIR or FILE given");
+	below = dft_outpath_below(dir, argc - optind, argv + optind);
+	if (below)
+		return dft_usage("recover", "-o %s: is below %s, which would be read twice from then on", dir,
+				 below);
 	for (int i = optind; i < argc; i++)
 		if (strcmp(argv[i], "-") == 0)
 			return dft_usage("recover", "standard input cannot be read twice");

@@ -342,6 +342,7 @@ static int run_split(int argc, char **argv)
 {
 	static struct run r;
 	struct dft_pass p = { .cmd = "split", .ops = &ops, .ctx = &r, .in_order = true };
+	const char *below;
 	int opt, rc = 0;
 
 	while (!rc && (opt = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
@@ -376,6 +377,10 @@ static int run_split(int argc, char **argv)
 		return dft_usage("split", "no -o OUTDIR given");
 	if (optind == argc)
 		return dft_usage("split", "no DIR or FILE given");
+	below = dft_outpath_below(r.dir, argc - optind, argv + optind);
+	if (below)
+		return dft_usage("split", "-o %s: is below %s, which would be read twice from then on", r.dir,
+				 below);
 	rc = split(&r, &p, argc - optind, argv + optind);
 	rc = dft_pass_exit(&p, rc);
 	dft_pass_free(&p);

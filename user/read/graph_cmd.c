@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "graph_cmd.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -39,18 +40,29 @@ bool dft_graph_opt(struct dft_graph_cmd *c, int opt)
 /* Absolute, and without what may stand at the end of a directory's name: a slash, or a dot. */
 static int under_what(struct dft_graph_cmd *c)
 {
-	char cwd[4096];
+	char cwd[4096], *real = realpath(c->under, NULL);
+
+	/* Of "/" the name as given has it all. */
+	if (real && strcmp(real, "/") != 0)
+		dft_buf_append(&c->real, real, strlen(real));
+	free(real);
 
 	if (!getcwd(cwd, sizeof(cwd)))
 		cwd[0] = '\0';
 	dft_path_join(&c->dir, cwd, strlen(cwd), c->under, strlen(c->under));
-	if (c->dir.failed)
+	if (c->dir.failed || c->real.failed)
 		return -ENOMEM;
 	if (c->dir.len > 1 && !memcmp(c->dir.data + c->dir.len - 2, "/.", 2))
 		c->dir.len--;
 	while (c->dir.len && c->dir.data[c->dir.len - 1] == '/')
 		c->dir.len--;
 	return 0;
+}
+
+static bool is_below(struct dft_str name, const struct dft_buf *dir)
+{
+	return name.n >= dir->len && (!dir->len || !memcmp(name.s, dir->data, dir->len)) &&
+	       (name.n == dir->len ? name.n != 0 : name.s[dir->len] == '/');
 }
 
 bool dft_graph_passes(const struct dft_graph_cmd *c, const struct dft_ent *e)
@@ -62,8 +74,7 @@ bool dft_graph_passes(const struct dft_graph_cmd *c, const struct dft_ent *e)
 	if (!c->under)
 		return true;
 	name = dft_graph_name(&c->g, e);
-	return name.n >= c->dir.len && (!c->dir.len || !memcmp(name.s, c->dir.data, c->dir.len)) &&
-	       (name.n == c->dir.len ? name.n != 0 : name.s[c->dir.len] == '/');
+	return is_below(name, &c->dir) || (c->real.len && is_below(name, &c->real));
 }
 
 int dft_graph_read(struct dft_graph_cmd *c, int argc, char **argv)
@@ -83,6 +94,7 @@ int dft_graph_exit(struct dft_graph_cmd *c, int rc)
 	dft_graph_free(&c->g);
 	dft_pass_free(&c->pass);
 	dft_buf_free(&c->dir);
+	dft_buf_free(&c->real);
 	return rc;
 }
 
@@ -271,19 +283,35 @@ static void search(struct finding *f, bool loosely)
 	}
 }
 
-static int tell(const struct finding *f)
+static struct dft_str last_part(struct dft_str s)
+{
+	size_t at = s.n;
+
+	while (at && s.s[at - 1] != '/' && s.s[at - 1] != ':')
+		at--;
+	return (struct dft_str){ s.s + at, s.n - at };
+}
+
+/* Those of the same name in other directories. */
+static void search_alike(struct finding *f)
 {
 	const struct dft_graph *g = &f->c->g;
-	char safe[1024], type[128], more[1024];
+	struct dft_str name = last_part(f->what);
 
-	dft_safe(safe, sizeof(safe), f->what);
-	if (!f->n) {
-		dft_error("%s: %s: no such entity in the trace (dftrace entities lists them)",
-			  f->c->name, safe);
-		return -ENOENT;
+	for (uint32_t i = 0; i < g->ents.n && f->n < MAX_LISTED; i++) {
+		const struct dft_ent *e = DFT_ENTS(g) + i;
+
+		if (dft_graph_shows_ent(g, i, f->c->sides) &&
+		    same(name, last_part(dft_graph_str(g, e->key ? e->key : e->uri))))
+			f->found[f->n++] = i;
 	}
-	dft_error("%s: %s: %zu%s entities are called so (give the id of one)", f->c->name, safe, f->n,
-		  f->n == MAX_LISTED ? " or more" : "");
+}
+
+static void list_found(const struct finding *f)
+{
+	const struct dft_graph *g = &f->c->g;
+	char type[128], more[1024];
+
 	for (size_t i = 0; i < f->n; i++) {
 		const struct dft_ent *e = DFT_ENTS(g) + f->found[i];
 
@@ -291,6 +319,28 @@ static int tell(const struct finding *f)
 			  dft_safe(type, sizeof(type), dft_graph_str(g, e->type)),
 			  dft_safe(more, sizeof(more), dft_graph_str(g, e->key ? e->key : e->uri)));
 	}
+}
+
+static int tell(struct finding *f)
+{
+	bool found = f->n > 0;
+	struct stat st;
+	char safe[1024];
+
+	dft_safe(safe, sizeof(safe), f->what);
+	if (!found)
+		search_alike(f);
+	if (found)
+		dft_error("%s: %s: %zu%s entities are called so (give the id of one)", f->c->name, safe, f->n,
+			  f->n == MAX_LISTED ? " or more" : "");
+	else if (f->n)
+		dft_error("%s: %s: no such entity in the trace (give the id of one of these, if it is meant)",
+			  f->c->name, safe);
+	else
+		dft_error("%s: %s: no such entity in the trace (%s)", f->c->name, safe,
+			  !stat(f->what.s, &st) && S_ISDIR(st.st_mode) ? "ENTITY stands behind DIR" :
+			  "dftrace entities lists them");
+	list_found(f);
 	return -ENOENT;
 }
 

@@ -17,6 +17,7 @@ struct dft_graph_cmd {
 	const char *type;  /* only entities of this type are shown; NULL: all */
 	const char *under; /* only this file, or those below this directory; NULL: all */
 	struct dft_buf dir; /* of `under`: absolute */
+	struct dft_buf real; /* the same without symbolic links and "..", if it is there */
 	struct dft_pass pass;
 	struct dft_graph g;
 };

@@ -2,7 +2,9 @@
 #include "outpath.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,6 +30,38 @@ char *dft_outpath(const char *dir, const char *source)
 	}
 	n = without(base, without(base, n, ".gz"), ".pfw");
 	return asprintf(&path, "%s/%.*s.pfw.gz", dir, (int)n, base) < 0 ? NULL : path;
+}
+
+/* Of what is not there yet: its directory. The caller frees it. */
+static char *real_place(const char *path)
+{
+	char *real = realpath(path, NULL), *copy;
+
+	if (real)
+		return real;
+	copy = strdup(path);
+	real = copy ? realpath(dirname(copy), NULL) : NULL;
+	free(copy);
+	return real;
+}
+
+const char *dft_outpath_below(const char *out, int argc, char **argv)
+{
+	char *place = real_place(out);
+	const char *found = NULL;
+	struct stat st;
+
+	for (int i = 0; place && !found && i < argc; i++) {
+		char *dir = realpath(argv[i], NULL);
+		size_t n = dir ? strlen(dir) : 0;
+
+		if (dir && stat(dir, &st) == 0 && S_ISDIR(st.st_mode) && strncmp(place, dir, n) == 0 &&
+		    (!place[n] || place[n] == '/' || n == 1))
+			found = argv[i];
+		free(dir);
+	}
+	free(place);
+	return found;
 }
 
 int dft_outpath_dir(const char *dir)

@@ -359,6 +359,8 @@ int dft_pass_run(struct dft_pass *p, int argc, char **argv)
 	int rc = dft_files_add_all(&p->files, argc, argv);
 
 	sh.total = p->files.bytes;
+	if (!rc && p->ops->listed)
+		rc = p->ops->listed(p->ctx, &p->files);
 	if (!rc)
 		rc = read_all(&sh);
 	if (rc == DFT_PASS_ENOUGH)

@@ -40,6 +40,7 @@ struct dft_pass_end {
 /* All return 0 or -errno; anything but 0 ends the whole pass. */
 struct dft_pass_ops {
 	size_t state_sz; /* of a thread's state, which starts zeroed */
+	int (*listed)(void *ctx, const struct dft_files *files); /* before the first; may be NULL */
 	int (*begin)(void *state, void *ctx, const struct dft_pass_file *file); /* may be NULL */
 	int (*record)(void *state, void *ctx, const struct dft_record *r, struct dft_jsonr *json,
 		      const struct dft_line *line);

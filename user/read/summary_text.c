@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -143,6 +144,34 @@ static void put_command(FILE *f, const struct dft_job *job)
 	fputc('\n', f);
 }
 
+/* In which state files are that are not whole: "INCOMPLETE: 1 file unfinished, 2 damaged". */
+static void put_states(FILE *f, const struct dft_read_stat *rs)
+{
+	const struct {
+		uint64_t n;
+		const char *state;
+	} v[] = {
+		{ rs->unfinished, "unfinished" },
+		{ rs->cut, "cut" },
+		{ rs->damaged, "damaged" },
+		{ rs->unread, "unreadable" },
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		if (!v[i].n)
+			continue;
+		if (any)
+			fprintf(f, ", %" PRIu64, v[i].n);
+		else
+			fprintf(f, "INCOMPLETE: %" PRIu64 " %s", v[i].n, v[i].n == 1 ? "file" : "files");
+		fprintf(f, " %s", v[i].state);
+		any = true;
+	}
+	if (any)
+		fputc('\n', f);
+}
+
 static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_stat *rs)
 {
 	const struct dft_count *hosts = job->hosts.v;
@@ -169,11 +198,7 @@ static void put_head(FILE *f, const struct dft_job *job, const struct dft_read_s
 	put_command(f, job);
 	put_runs(f, job);
 	put_io(f, job);
-	if (rs->unfinished || rs->cut || rs->damaged || rs->unread) {
-		fprintf(f, "INCOMPLETE: %" PRIu64 " files unfinished, %" PRIu64 " cut, %" PRIu64
-			   " damaged, %" PRIu64 " unreadable\n",
-			rs->unfinished, rs->cut, rs->damaged, rs->unread);
-	}
+	put_states(f, rs);
 	if (job->lost_cnt)
 		fprintf(f, "INCOMPLETE: %" PRIu64 " calls and records lost, see below\n",
 			job->lost_cnt);
@@ -246,24 +271,52 @@ static int put_sizes(FILE *f, const struct dft_job *job)
 	return err;
 }
 
-static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint64_t sum,
-		      const struct dft_vec *counts, const char *one, const char *many)
+static int by_calls(const void *a, const void *b)
 {
-	const struct dft_count *c = counts->v;
+	const struct dft_count *const *x = a, *const *y = b;
+
+	if ((*x)->n != (*y)->n)
+		return (*x)->n < (*y)->n ? 1 : -1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Most calls first; of those that count alike the first in the order in which they stand. */
+static const struct dft_count **sorted_counts(const struct dft_vec *counts)
+{
+	const struct dft_count *c = counts->v, **v = calloc(counts->n, sizeof(*v));
+
+	for (size_t i = 0; v && i < counts->n; i++)
+		v[i] = c + i;
+	if (v)
+		qsort(v, counts->n, sizeof(*v), by_calls);
+	return v;
+}
+
+static int put_counts(FILE *f, const struct dft_job *job, const char *what, uint64_t sum,
+		      const struct dft_vec *counts, const char *one, const char *many, uint64_t top)
+{
+	size_t n = !top || counts->n < top ? counts->n : (size_t)top;
+	const struct dft_count **c;
 	char a[CELL_SZ];
 	struct dft_table t;
 
 	if (!counts->n)
 		return 0;
+	c = sorted_counts(counts);
+	if (!c)
+		return -ENOMEM;
 	fprintf(f, "\n%s: ", what);
 	plural(f, sum, one, many);
+	if (n < counts->n)
+		fprintf(f, ", first %zu of %zu kinds (--top 0 shows all)", n, counts->n);
 	fputc('\n', f);
 	dft_table_init(&t, "rll");
-	for (size_t i = 0; i < counts->n; i++, c++) {
-		dft_table_add(&t, "%" PRIu64, c->n);
-		dft_table_add(&t, "%s", name_at(job, c->name, a, sizeof(a)));
-		dft_table_add(&t, "%s", c->group ? name_at(job, c->group, a, sizeof(a)) : "-");
+	for (size_t i = 0; i < n; i++) {
+		dft_table_add(&t, "%" PRIu64, c[i]->n);
+		dft_table_add(&t, "%s", name_at(job, c[i]->name, a, sizeof(a)));
+		dft_table_add(&t, "%s", c[i]->group ? name_at(job, c[i]->group, a, sizeof(a)) : "-");
 	}
+	free(c);
 	return dft_table_print(&t, f);
 }
 
@@ -484,19 +537,17 @@ static int put_calls(FILE *f, const struct dft_job *job, uint64_t top, uint64_t 
 	return err ? err : put_table(f, job, "errors", "Errors", few);
 }
 
-static int put_processes(FILE *f, const struct dft_job *job, uint64_t top, uint64_t few)
+/* Those with most time, most bytes and most events need not be the same: all three if asked for. */
+static int put_processes(FILE *f, const struct dft_job *job, const struct dft_summary_opts *opts, uint64_t few)
 {
-	int err = put_table(f, job, "processes", "Processes, by events", top);
+	bool cut = opts->top && job->procs.n > opts->top;
+	int err;
 
-	/* Others than these may have most of the time, or of the bytes. */
-	if (!err && top && job->procs.n > top) {
-		fputs("\nProcesses, by time in calls:\n", f);
-		err = dft_sum_table_print(dft_sum_table("processes-by-time"), job, DFT_STYLE_TEXT, few, f);
-	}
-	if (!err && top && job->procs.n > top) {
-		fputs("\nProcesses, by bytes:\n", f);
-		err = dft_sum_table_print(dft_sum_table("processes-by-bytes"), job, DFT_STYLE_TEXT, few, f);
-	}
+	err = put_table(f, job, "processes-by-time", "Processes, by time in calls", few);
+	if (!err && opts->top_given && cut)
+		err = put_table(f, job, "processes-by-bytes", "Processes, by bytes", few);
+	if (!err && opts->top_given && cut)
+		err = put_table(f, job, "processes", "Processes, by events", few);
 	/* Otherwise the processes say it all. */
 	if (!err && job->programs.n > 1 && job->programs.n < job->procs.n)
 		err = put_table(f, job, "programs", "Programs, by time in calls", few);
@@ -516,7 +567,7 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 	put_head(f, job, rs);
 	err = put_calls(f, job, opts->top, few);
 	if (!err)
-		err = put_processes(f, job, opts->top, few);
+		err = put_processes(f, job, opts, few);
 	if (!err && job->pipes.n) {
 		fputs("\nPipes: ", f);
 		plural(f, job->pipe_cnt, "pipe", "pipes");
@@ -529,11 +580,11 @@ int dft_summary_text(struct dft_job *job, const struct dft_read_stat *rs,
 		put_coverage(f, job);
 	if (!err)
 		err = put_counts(f, job, "Lost", job->lost_cnt, &job->lost, "call or record",
-				 "calls and records");
+				 "calls and records", few);
 	if (!err)
 		err = put_counts(f, job, "Filtered, not traced", job->filtered_cnt, &job->filtered, "call",
-				 "calls");
+				 "calls", few);
 	if (!err)
-		err = put_counts(f, job, "Not decoded", job->missed_cnt, &job->missed, "call", "calls");
+		err = put_counts(f, job, "Not decoded", job->missed_cnt, &job->missed, "call", "calls", few);
 	return err;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "view.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ static const struct {
 } fields[] = {
 	{ "id", DFT_FIELD_ID }, { "name", DFT_FIELD_NAME }, { "cat", DFT_FIELD_CAT },
 	{ "type", DFT_FIELD_TYPE }, { "pid", DFT_FIELD_PID }, { "tid", DFT_FIELD_TID },
-	{ "ts", DFT_FIELD_TS }, { "dur", DFT_FIELD_DUR }, { "ph", DFT_FIELD_PH },
+	{ "ts", DFT_FIELD_TS }, { "time", DFT_FIELD_TIME }, { "dur", DFT_FIELD_DUR }, { "ph", DFT_FIELD_PH },
 	{ "file", DFT_FIELD_FILE }, { "other", DFT_FIELD_OTHER }, { "host", DFT_FIELD_HOST },
 	{ "program", DFT_FIELD_PROGRAM }, { "rank", DFT_FIELD_RANK }, { "bytes", DFT_FIELD_BYTES },
 	{ "source", DFT_FIELD_SOURCE }, { "line", DFT_FIELD_LINE },
@@ -36,6 +37,33 @@ bool dft_field_parse(struct dft_str text, struct dft_field_ref *ref)
 	ref->kind = DFT_FIELD_ARG;
 	ref->key = (struct dft_str){ text.s + 5, text.n - 5 };
 	return true;
+}
+
+void dft_field_unknown(char *buf, size_t cap, struct dft_str text)
+{
+	static const struct {
+		const char *said, *meant;
+	} other[] = {
+		{ "path", "file" }, { "filename", "file" }, { "fname", "file" }, { "op", "name" },
+		{ "operation", "name" }, { "call", "name" }, { "size", "bytes" }, { "length", "bytes" },
+		{ "duration", "dur" }, { "begin", "time" }, { "start", "time" }, { "comm", "program" },
+		{ "process", "pid" }, { "thread", "tid" }, { "category", "cat" }, { "error", "args.errno" },
+		{ "result", "args.ret" },
+	};
+	bool word = text.n > 0 && text.n <= 40;
+
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		if (dft_str_eq(text, other[i].said, strlen(other[i].said))) {
+			snprintf(buf, cap, "there is no such field (it is %s)", other[i].meant);
+			return;
+		}
+	}
+	for (size_t i = 0; word && i < text.n; i++)
+		word = isalnum((unsigned char)text.s[i]) || text.s[i] == '_';
+	if (word)
+		snprintf(buf, cap, "there is no such field (of arguments it is args.%.*s)", (int)text.n, text.s);
+	else
+		snprintf(buf, cap, "there is no such field");
 }
 
 void dft_view_free(struct dft_view *v)
@@ -335,6 +363,13 @@ static struct dft_value string(bool has, struct dft_str s)
 	return (struct dft_value){ .kind = has ? DFT_VALUE_STR : DFT_VALUE_NONE, .s = s };
 }
 
+static struct dft_value seconds(bool has, uint64_t ns, uint64_t from)
+{
+	double d = ns >= from ? (double)(ns - from) : -(double)(from - ns);
+
+	return (struct dft_value){ .kind = has ? DFT_VALUE_REAL : DFT_VALUE_NONE, .d = d / 1e9 };
+}
+
 /* Of the fields whose text stands elsewhere. */
 static struct dft_value looked_up(struct dft_view *v, enum dft_field_kind kind)
 {
@@ -383,6 +418,8 @@ struct dft_value dft_view_get(struct dft_view *v, const struct dft_field_ref *re
 		return number(r->has & DFT_F_TID, r->tid);
 	case DFT_FIELD_TS:
 		return number(r->has & DFT_F_TS, r->ts);
+	case DFT_FIELD_TIME:
+		return seconds(r->has & DFT_F_TS, dft_view_ts(v), v->base_ns);
 	case DFT_FIELD_DUR:
 		return number(r->has & DFT_F_DUR, r->dur);
 	case DFT_FIELD_PH:
@@ -410,6 +447,8 @@ static bool ends_in(struct dft_str s, const char *suffix)
 
 uint64_t dft_view_unit(const struct dft_view *v, const struct dft_field_ref *ref)
 {
+	if (ref->kind == DFT_FIELD_TIME)
+		return 1000000000;
 	if (ref->kind == DFT_FIELD_ARG && ends_in(ref->key, "_ns"))
 		return 1;
 	if (ref->kind == DFT_FIELD_ARG && ends_in(ref->key, "_us"))

@@ -20,6 +20,7 @@ struct dft_view {
 	struct dft_naming names;
 	struct dft_strings programs;
 	struct dft_index program_at; /* by text */
+	uint64_t base_ns;            /* what `time` counts from; the caller's */
 	/* Of the file at hand: */
 	const char *source;
 	uint64_t unit_ns;            /* of ts and dur */
@@ -74,6 +75,7 @@ enum dft_field_kind {
 	DFT_FIELD_PID,
 	DFT_FIELD_TID,
 	DFT_FIELD_TS,
+	DFT_FIELD_TIME, /* seconds since base_ns */
 	DFT_FIELD_DUR,
 	DFT_FIELD_PH,
 	DFT_FIELD_FILE,
@@ -94,6 +96,8 @@ struct dft_field_ref {
 
 /* The field of that name; false when there is none. The key points into the text. */
 bool dft_field_parse(struct dft_str text, struct dft_field_ref *ref);
+/* What is wrong with a name that is that of no field, and what may have been meant. */
+void dft_field_unknown(char *buf, size_t cap, struct dft_str text);
 
 enum dft_value_kind {
 	DFT_VALUE_NONE = 0,

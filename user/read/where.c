@@ -138,6 +138,7 @@ static bool field_char(char c)
 
 static bool parse_field(struct parser *p, struct dft_field_ref *ref)
 {
+	char what[sizeof(p->e->what)];
 	struct dft_str s;
 	size_t start;
 
@@ -149,7 +150,9 @@ static bool parse_field(struct parser *p, struct dft_field_ref *ref)
 	if (s.n && dft_field_parse(s, ref))
 		return true;
 	p->at = start;
-	fail(p, s.n ? "there is no such field" : "a field is expected");
+	if (s.n)
+		dft_field_unknown(what, sizeof(what), s);
+	fail(p, s.n ? what : "a field is expected");
 	return false;
 }
 
