@@ -265,6 +265,68 @@ def test_edges_between_entities(tmp):
            ("depends_on", None), ("relation 200", None), ("derived_from", "rename")}, "edges")
 
 
+@test
+def test_renamed_directories(tmp):
+    """What is below the new name of a directory was below the old one."""
+    f = Lines()
+    d = {n: f.file("directory", n) for n in ("/w/d", "/w/e", "/w/e/s", "/w/t", "/w/a", "/w/b", "/w/c")}
+    src, in_d, in_e, deep, in_t, out = (f.file("file", n) for n in
+                                        ("/w/src", "/w/d/x", "/w/e/x", "/w/d/s/y", "/w/t/y", "/w/out"))
+    own, other, stale, again = (f.file("file", n) for n in ("/w/e/own", "/w/d/own", "/w/d/old", "/w/e/old"))
+    tool, as_file = f.file("program", "/w/e/tool"), f.file("file", "/w/d/tool")
+    circle = f.file("file", "/w/a/z")
+    f.er(16, d["/w/e"], d["/w/d"], why="rename")
+    f.er(16, d["/w/t"], d["/w/e/s"], why="rename")
+    f.er(16, d["/w/b"], d["/w/a"], why="rename")
+    f.er(16, d["/w/a"], d["/w/b"], why="rename")
+    f.program("cp", 10, 5, used=[src], generated=[in_d, deep, other, stale, as_file, circle])
+    f.program("cc", 20, 5, generated=[own])                # made there: of no other origin
+    f.program("cc", 25, 5, generated=[again])
+    f.program("rm", 30, 5, invalidated=[again])            # so that the one moved there is another
+    f.program("cat", 50, 5, used=[in_e, in_t, own, again, tool, circle], generated=[out])
+    path = write_all(tmp / "t", f)
+    for start, want in ((in_e, {in_d, src}), (in_t, {deep, src}), (own, set()), (again, {stale, src}),
+                        (tool, {as_file, src})):
+        equal(reached("lineage", path, start), want, "lineage")
+    equal(reached("impact", path, in_d), {in_e, out}, "impact")
+    equal(reached("impact", path, as_file), {tool, out}, "impact of a tool")
+    equal(reached("lineage", path, "/w/e/s/y"), {src}, "found by a name nobody used")
+    equal(reached("lineage", path, "/w/b/z"), {src}, "round in a circle")
+    run([READER, "lineage", path, "/w/b/nothing"]).want(1)
+    run([READER, "lineage", path, "/w/dd/x"]).want(1)
+    # One that had moved on before it was known to be a directory stands there as a file; and hosts are apart.
+    f, g = Lines(1, "node01"), Lines(2, "node02")
+    new, mid, old = (f.file("file", n) for n in ("/w/new", "/w/mid", "/w/old"))
+    used, made, far = f.file("file", "/w/new/x"), f.file("file", "/w/old/x"), g.file("file", "/w/new/x")
+    f.er(16, new, mid, why="rename")
+    f.er(16, mid, old, why="rename")
+    f.program("cp", 10, 5, generated=[made])
+    f.program("cat", 20, 5, used=[used])
+    g.program("cat", 20, 5, used=[far])
+    path = write_all(tmp / "m", f, g)
+    equal(reached("lineage", path, used), {made}, "over two renames")
+    equal(reached("lineage", path, far), set(), "of another host")
+    # Backups that go on by one, again and again.
+    f = Lines()
+    now, olds = f.file("directory", "/w/now"), [f.file("directory", f"/w/old.{i}") for i in range(10)]
+    for i in range(100):
+        for n in range(9, 0, -1):
+            f.er(16, olds[n], olds[n - 1], why="rename")
+        f.er(16, olds[0], now, why="rename")
+    first, last = f.file("file", "/w/now/x"), f.file("file", "/w/old.9/x")
+    f.program("cp", 10, 5, generated=[first])
+    f.program("cat", 20, 5, used=[last])
+    equal(reached("lineage", write_all(tmp / "b", f), last), {first}, "after ten renames")
+    # Many of one name: no more than so many are looked at.
+    f = Lines()
+    to = f.file("directory", "/w/to")
+    for i in range(5000):
+        f.er(16, to, f.file("directory", f"/w/{i}"), why="rename")
+    files = [f.file("file", f"/w/to/{i}") for i in range(2000)]
+    f.program("cat", 20, 5, used=files)
+    equal(reached("lineage", write_all(tmp / "n", f), files[0]), set(), "nothing")
+
+
 # ---- what is one thing -----------------------------------------------------------------------
 
 @test
@@ -401,7 +463,7 @@ def of_run(path, step, *options):
     return out
 
 
-O_WRONLY, O_CREAT, O_TRUNC, O_APPEND = 1, 0o100, 0o1000, 0o2000
+O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_TMPFILE = 1, 0o100, 0o1000, 0o2000, 0o20200000
 
 
 @test
@@ -451,6 +513,29 @@ def test_derived(tmp):
           "impact")
     equal(ask("made", path)["made"][0]["step"], "mv", "made, of runs when nothing is annotated")
 
+    # A directory that is renamed; a file without a name, which is none.
+    f = Lines(20, ts=100, ppid=1)
+    f.call("mkdir", 101, "/w/d").call("open", 102, "/w/d/x", 3, flags=O_WRONLY | O_CREAT | O_TRUNC)
+    f.call("write", 103, "/w/d/x", 9).call("rename", 104, "/w/d", newpath_hash="/w/e").call("read", 105, "/w/e/x", 9)
+    f.call("open", 106, "/w/#1", 4, flags=O_WRONLY | O_TMPFILE).call("write", 107, "/w/#1", 9)
+    path = write_all(tmp / "dir", f)
+    equal({e["entity"] for e in ask("lineage", path, "/w/e/x")["reached"]}, {"/w/d/x"}, "renamed")
+    equal({(e["relation"], e["type"], e["entity"]) for e in ask("edges", path)["edges"]},
+          {("generated", "file", "/w/d/x"), ("used", "file", "/w/e/x"), ("generated", "file", "/w/#1")}, "of the run")
+    equal({e["entity"] for e in ask("entities", "--type", "directory", path)["entities"]},
+          {"node01:/w/d", "node01:/w/e"}, "directories")
+    # ".." goes, where the name without it is one of the trace's.
+    f.call("rename", 108, "/w/e/x", newpath_hash="/w/e/s/../../y").call("read", 109, "/w/y", 9)
+    f.call("write", 110, "/w/y", 9).call("unlink", 111, "/w/e/../../gone").call("unlink", 112, "/../..")
+    f.call("rename", 113, "/w/m", newpath_hash="/w/n", flags=2)  # exchanged
+    path = write_all(tmp / "dots", f)
+    equal({(e["relation"], e["entity"]) for e in ask("edges", path)["edges"] if e["entity"][-1] in "ye"},
+          {("used", "/w/y"), ("generated", "/w/y"), ("invalidated", "/w/e/../../gone")}, "relations of names with ..")
+    check("/w/d/x" in {e["entity"] for e in ask("lineage", path, "/w/y")["reached"]}, "lineage over ..")
+    keys = {e["id"]: e["entity"] for e in ask("entities", path)["entities"]}
+    pairs = {(keys[e["subject"]], keys[e["object"]]) for e in ask("edges", path)["between_entities"]}
+    check({("node01:/w/m", "node01:/w/n"), ("node01:/w/n", "node01:/w/m")} <= pairs, "exchanged")
+
 
 @test
 def test_derived_over_processes(tmp):
@@ -478,7 +563,9 @@ def test_derived_over_processes(tmp):
     equal(of_run(path, "true"), {"used": {"/bin/true"}}, "true")
     keys = {e["entity"] for e in ask("entities", path)["entities"]}
     check({"node01:4026532000:/w/own", "node01:/w/own"} <= keys, "names in a namespace")
-    check(not any("olddir" in k or k.endswith("/w/newdir") for k in keys), "a directory has no content")
+    dirs = {(e["entity"], e["type"], e["used"] + e["generated"] + e["updated"] + e["invalidated"])
+            for e in ask("entities", path)["entities"] if "olddir" in e["entity"] or e["entity"].endswith("/w/newdir")}
+    equal(dirs, {(f"node01:/w/{d}", "directory", 0) for d in ("olddir", "newdir")}, "a directory has no content")
     equal(reached("lineage", path, "node01:4026532000:/w/made"),
           {entity_id("file", "node01:4026532000:/w/own")}, "within the namespace")
     equal(of_run(path, "unknown"), {"updated": {"/w/db", "/w/db2"}, "used": {"/w/db2", "/w/own"},

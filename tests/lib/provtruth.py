@@ -216,12 +216,12 @@ class Replay:
         seg, fd = self.at(call.process), call.ret_fd
         path = self.content(fd)
         flags = {"open": 1, "openat": 2}.get(call.name)
-        has = (lambda f: call.has(flags, f)) if flags else (lambda f: True)
+        has = (lambda f: call.has(flags, f)) if flags else (lambda f: f == b"O_TRUNC")
         self.fds[call.tgid][fd.number] = path, has(b"O_CLOEXEC")
-        if not path or has(b"O_DIRECTORY"):
+        if not path or (has(b"O_DIRECTORY") and not has(b"O_TMPFILE")):
             return
         seg.marks[path].add("o")
-        if has(b"O_TRUNC") or (has(b"O_CREAT") and path not in self.exist):
+        if has(b"O_TRUNC") or has(b"O_TMPFILE") or (has(b"O_CREAT") and path not in self.exist):
             seg.marks[path].add("m")
             self.exist.add(path)
 

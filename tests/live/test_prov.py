@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Which files went into each run of a program, and which came out, against strace and by hand."""
+import json
 import os
 import shutil
 import subprocess
@@ -10,8 +11,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lib"))
 import provtruth  # noqa: E402
 import straceparse  # noqa: E402
-from dfttest import (BUILD, Tracer, check, check_with_reader, equal, main, need_program,  # noqa: E402
-                     need_root, running_python, skip, test, trace)
+from dfttest import (BUILD, READER, Tracer, check, check_with_reader, equal, main, need_program,  # noqa: E402
+                     need_root, run, running_python, skip, test, trace)
 
 PYTHON = "/usr/bin/python3"
 
@@ -260,7 +261,7 @@ def test_ways_to_copy(tmp):
     # That a name was one of a symbolic link cannot be seen when it has gone.
     equal(run.files("invalidated"), files("one", "link"), "invalidated")
     equal(provtruth.derived(t, "link"), {(*files("linked"), *files("src"))}, "link")
-    equal(provtruth.derived(t, "rename"), {(*files("two"), *files("one"))}, "rename of a file, not of dir")
+    equal(provtruth.derived(t, "rename"), {(*files("two"), *files("one")), (*files("dir2"), *files("dir"))}, "rename")
     args = run.records[0]["args"]
     equal(args["bytes_written"], 1000 + 1000 + 1, "bytes written")
 
@@ -313,6 +314,41 @@ def test_links_to_directories(tmp):
     equal(find(runs, "mv").files("invalidated"), files("real/x"), "mv invalidated")
     equal(find(runs, "rm").files("invalidated"), files("real/old"), "rm invalidated")
     equal(provtruth.derived(t, "rename"), {(*files("real/y"), *files("real/x"))}, "derived")
+
+
+DIRECTORIES = """
+mkdir -p p/q
+cp src p/q/x
+mv p z
+mv z y
+sort y/q/x > one
+/usr/bin/python3 -I -S - <<'end'
+import os
+fd = os.open(".", os.O_TMPFILE | os.O_RDWR)
+os.write(fd, open("one", "rb").read())
+os.link(f"/proc/self/fd/{fd}", "two", src_dir_fd=fd)
+end
+"""
+
+
+@test
+def test_renamed_directories(tmp):
+    """Directories that are renamed are told, and what is below them is found; a file made without a name."""
+    need_root()
+    work, files = place(tmp)
+    (work / "src").write_text("x\n")
+    t = trace(tmp, ["sh", "-c", DIRECTORIES], cwd=work).no_loss()
+    check_with_reader(t.path)
+    equal(provtruth.derived(t, "rename"), {(*files("z"), *files("p")), (*files("y"), *files("z"))}, "directories")
+    runs = provtruth.from_trace(t)
+    py = find(runs, os.path.basename(PYTHON))
+    made = py.files("generated") - files("two")
+    check(files("two") < py.files("generated") and len(made) == 1 and b"#" in made.copy().pop(),
+          f"python generated {py.generated}")
+    equal(py.files("updated"), set(), "python updated")
+    reached = {e["entity"].encode() for e in json.loads(
+        run([READER, "lineage", "--json", t.path, work / "two"]).want(0).out)["reached"]}
+    check(files("one", "y/q/x", "p/q/x", "src") <= reached, f"lineage of the last: {sorted(reached)}")
 
 
 @test

@@ -49,6 +49,9 @@ static void calls(void **state)
 			 DFT_PROV_OPENED | DFT_PROV_MADE);
 	assert_int_equal(FILE_OF(DFT_PROV_OPEN, .has_flags = true, .flags = O_TRUNC),
 			 DFT_PROV_OPENED | DFT_PROV_MADE);
+	assert_int_equal(FILE_OF(DFT_PROV_OPEN, .has_flags = true,
+				 .flags = DFT_PROV_O_TMPFILE | O_DIRECTORY | O_RDWR),
+			 DFT_PROV_OPENED | DFT_PROV_MADE);
 	assert_int_equal(FILE_OF(DFT_PROV_OPEN, .ret = 3), DFT_PROV_OPENED | DFT_PROV_MADE); /* creat */
 	assert_int_equal(FILE_OF(DFT_PROV_OPEN, .ret = -2), 0);
 	/* nothing to read is knowledge, nothing written is none */

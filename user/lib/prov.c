@@ -70,8 +70,9 @@ enum dft_prov_act dft_prov_act_of(const char *event, size_t len)
 static unsigned int facts_of_open(const struct dft_prov_call *call)
 {
 	bool emptied = !call->has_flags || call->flags & O_TRUNC;
+	bool nameless = call->flags & DFT_PROV_O_TMPFILE;
 
-	return DFT_PROV_OPENED | (emptied || call->created ? DFT_PROV_MADE : 0);
+	return DFT_PROV_OPENED | (emptied || nameless || call->created ? DFT_PROV_MADE : 0);
 }
 
 static unsigned int facts_of_map(const struct dft_prov_call *call)

@@ -81,10 +81,14 @@ unsigned int dft_prov_relations(unsigned int facts);
 uint64_t dft_prov_id(const char *type, const char *head, size_t head_len, const char *tail,
 		     size_t tail_len);
 
+/* O_TMPFILE of the kernel, without O_DIRECTORY, which is part of it where programs see it. */
+#define DFT_PROV_O_TMPFILE 020000000
+
 /* Entity types of what the tracer finds by itself. */
 #define DFT_PROV_FILE	 "file"
 #define DFT_PROV_PROGRAM "program" /* executables and shared libraries */
 #define DFT_PROV_PIPE	 "pipe"
+#define DFT_PROV_DIR	 "directory" /* only of those that were renamed */
 /* Category of the event that tells a run's relations. */
 #define DFT_PROV_CAT "PROGRAM"
 

@@ -151,6 +151,11 @@ int dft_graph_record(struct dft_graph *g, const struct dft_record *r, struct dft
 /* All that `from` has is also in `to` after it; neither is complete yet. */
 int dft_graph_merge(struct dft_graph *to, const struct dft_graph *from);
 
+/* What is below a directory that got another name is what it was below the old one (graph_dirs.c). */
+int dft_graph_move_dirs(struct dft_graph *g);
+/* Whether an edge tells that a file, or directory, got another name. */
+bool dft_graph_is_move(const struct dft_graph *g, const struct dft_er *e);
+
 /* Sorts everything, joins what is one, and makes the fans (graph_join.c). */
 int dft_graph_complete(struct dft_graph *g);
 

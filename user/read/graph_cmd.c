@@ -9,6 +9,7 @@
 #include "path.h"
 
 #define MAX_LISTED 20
+#define MAX_MOVES  64 /* of a directory and those above it */
 #define MAX_URI	   255 /* of an EH */
 
 bool dft_graph_opt(struct dft_graph_cmd *c, int opt)
@@ -369,6 +370,46 @@ static int spell(struct finding *f, struct dft_buf *buf)
 	return 0;
 }
 
+/* The name under which a file was known before a directory of it was renamed, in the buffer. */
+static bool old_name(const struct finding *f, struct dft_buf *buf)
+{
+	const struct dft_graph *g = &f->c->g;
+	struct dft_str new, old;
+
+	for (size_t i = 0; i < g->ers.n; i++) {
+		const struct dft_er *e = DFT_ERS(g) + i;
+
+		if (!dft_graph_is_move(g, e))
+			continue;
+		new = dft_graph_name(g, DFT_ENTS(g) + e->subject);
+		old = dft_graph_name(g, DFT_ENTS(g) + e->object);
+		if (f->absolute.n <= new.n || f->absolute.s[new.n] != '/' ||
+		    memcmp(f->absolute.s, new.s, new.n) != 0)
+			continue;
+		buf->len = 0;
+		dft_buf_append(buf, old.s, old.n);
+		dft_buf_append(buf, f->absolute.s + new.n, f->absolute.n - new.n);
+		return !buf->failed;
+	}
+	return false;
+}
+
+/* Nothing happened to it under the name that it has now. */
+static int search_moved(struct finding *f)
+{
+	struct dft_buf names[2] = { DFT_BUF_INIT, DFT_BUF_INIT };
+
+	/* A directory can be renamed back and forth. */
+	for (unsigned int i = 0; i < MAX_MOVES && !f->n && old_name(f, &names[i & 1]); i++) {
+		f->absolute = (struct dft_str){ names[i & 1].data, names[i & 1].len };
+		search(f, false);
+	}
+	f->absolute = f->what;
+	dft_buf_free(&names[0]);
+	dft_buf_free(&names[1]);
+	return names[0].failed || names[1].failed ? -ENOMEM : 0;
+}
+
 int dft_graph_find(const struct dft_graph_cmd *c, const char *what, uint32_t *ent)
 {
 	struct finding f = { .c = c, .what = { what, strlen(what) } };
@@ -392,6 +433,8 @@ int dft_graph_find(const struct dft_graph_cmd *c, const char *what, uint32_t *en
 		f.absolute = (struct dft_str){ real, strlen(real) };
 		search(&f, false);
 	}
+	if (!rc && !f.n)
+		rc = search_moved(&f);
 	if (!rc && f.n == 1)
 		*ent = f.found[0];
 	else if (!rc)

@@ -489,6 +489,8 @@ int dft_graph_complete(struct dft_graph *g)
 		rc = dft_auto_derive(g);
 	dft_auto_free(&g->autos);
 	if (!rc)
+		rc = dft_graph_move_dirs(g);
+	if (!rc)
 		rc = bring_in_order(g);
 	if (!rc)
 		rc = find_groups(g);

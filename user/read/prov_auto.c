@@ -242,7 +242,8 @@ static int take_event(struct dft_auto_facts *a, const struct dft_record *r, stru
 	}
 	if (names)
 		f.has_other = hash(j, r, "newpath_hash", &f.other);
-	if (act == DFT_PROV_OPEN && call.flags & O_DIRECTORY && f.ret >= 0)
+	if (act == DFT_PROV_OPEN && call.flags & O_DIRECTORY &&
+	    !(call.flags & DFT_PROV_O_TMPFILE) && f.ret >= 0)
 		file = DFT_AUTO_DIR;
 	if (f.has_file)
 		rc = learn(a, run, f.file, file | (file_unseen & ~file) << UNSEEN_SHIFT);
@@ -250,6 +251,8 @@ static int take_event(struct dft_auto_facts *a, const struct dft_record *r, stru
 		rc = learn(a, run, f.other, other);
 	if (!rc && names && f.has_file && f.has_other && f.ret == 0)
 		rc = learn_pair(a, run, f.file, f.other, act == DFT_PROV_LINK);
+	if (!rc && names && f.has_file && f.has_other && file & DFT_PROV_NAMED) /* exchanged */
+		rc = learn_pair(a, run, f.other, f.file, false);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "graph.h"
+#include "hash.h"
 #include "prov.h"
 
 /* No job's processes are that deep, and a trace that says so must not cost more than its length. */
@@ -134,12 +135,79 @@ static void sort_facts(struct deriving *d, int (*cmp)(const void *, const void *
 		qsort(d->a->facts.v, d->a->facts.n, sizeof(struct dft_auto_fact), cmp);
 }
 
+/*
+ * A name that was put together out of a directory's and another one can have ".." in it. It is the file of the
+ * name without, unless there is a symbolic link before it: so that counts only if the trace has that name, too.
+ */
+static int without_dotdot(struct deriving *d, uint64_t *file)
+{
+	struct dft_str name, known;
+	uint64_t hash;
+	size_t end;
+
+	if (!dft_naming_get(&d->g->naming, DFT_NAME_FH, *file, &name) || !name.n || name.s[0] != '/' ||
+	    !memmem(name.s, name.n, "/../", 4))
+		return 0;
+	d->buf.len = 0;
+	for (size_t i = 0; i < name.n; i = end) {
+		const char *slash = memchr(name.s + i + 1, '/', name.n - i - 1);
+
+		end = slash ? (size_t)(slash - name.s) : name.n;
+		if (end - i != 3 || memcmp(name.s + i, "/..", 3) != 0)
+			dft_buf_append(&d->buf, name.s + i, end - i);
+		else
+			while (d->buf.len && d->buf.data[--d->buf.len] != '/')
+				continue;
+		if (d->buf.failed)
+			return -ENOMEM;
+	}
+	if (!d->buf.len)
+		return 0;
+	hash = dft_hash(d->buf.data, d->buf.len);
+	if (dft_naming_get(&d->g->naming, DFT_NAME_FH, hash, &known) &&
+	    dft_str_eq(known, d->buf.data, d->buf.len))
+		*file = hash;
+	return 0;
+}
+
+static int clean_names(struct deriving *d)
+{
+	struct dft_auto_pair *pairs = d->a->pairs.v;
+	int rc = 0;
+
+	for (size_t i = 0; i < d->a->facts.n && !rc; i++)
+		rc = without_dotdot(d, &facts(d->a)[i].file);
+	for (size_t i = 0; i < d->a->pairs.n && !rc; i++) {
+		rc = without_dotdot(d, &pairs[i].from);
+		if (!rc)
+			rc = without_dotdot(d, &pairs[i].to);
+	}
+	return rc;
+}
+
+/* What is known of a run and a file under two of its names is known of one. */
+static void join_facts(struct deriving *d)
+{
+	struct dft_auto_fact *f = facts(d->a);
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->a->facts.n; i++) {
+		if (n && f[n - 1].run == f[i].run && f[n - 1].file == f[i].file)
+			f[n - 1].facts |= f[i].facts;
+		else
+			f[n++] = f[i];
+	}
+	d->a->facts.n = n;
+}
+
 /* What was made and not written passes, at each exec, to the next run of the process. */
 static int pass_on(struct deriving *d)
 {
-	size_t n = d->a->facts.n;
+	size_t n;
 
 	sort_facts(d, by_file);
+	join_facts(d);
+	n = d->a->facts.n;
 	for (size_t i = 0; i < n; i++) {
 		struct dft_auto_fact *f = facts(d->a) + i, *to = f + 1;
 		const struct dft_auto_proc *p = procs(d->a) + runs(d->a)[f->run].proc;
@@ -285,8 +353,8 @@ static bool is_pipe(struct dft_str name)
 	return dft_is_pipe_name(name) && !DFT_STR_IS(name, "pipe:[0]");
 }
 
-/* With --all-files a trace has more than contents. */
-static bool has_contents(const struct deriving *d, struct dft_str name)
+/* With --all-files a trace has more than files. */
+static bool is_in_tree(struct dft_str name)
 {
 	static const char *const not_files[] = {
 		"/proc/", "/sys/", "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
@@ -294,11 +362,16 @@ static bool has_contents(const struct deriving *d, struct dft_str name)
 	};
 
 	if (!name.n || name.s[0] != '/' || begins(name, "/memfd:"))
-		return is_pipe(name);
+		return false;
 	for (size_t i = 0; i < sizeof(not_files) / sizeof(not_files[0]); i++)
 		if (begins(name, not_files[i]))
 			return false;
-	return !is_dir(d, name);
+	return true;
+}
+
+static bool has_contents(const struct deriving *d, struct dft_str name)
+{
+	return is_pipe(name) || (is_in_tree(name) && !is_dir(d, name));
 }
 
 static bool harmless(unsigned char c)
@@ -491,14 +564,17 @@ static int edges(struct deriving *d)
 		const struct dft_auto_pair *p = pairs + i;
 		const struct dft_auto_run *run = runs(d->a) + p->run;
 		struct dft_str from, to, why = { p->link ? "link" : "rename", p->link ? 4 : 6 };
+		const char *type;
 		uint32_t subject, object;
 		int rc;
 
-		if (run->told || !name_of(d, p->from, &from) || !name_of(d, p->to, &to) || !has_contents(d, from) || !has_contents(d, to))
+		if (run->told || !name_of(d, p->from, &from) || !name_of(d, p->to, &to) ||
+		    !is_in_tree(from) || !is_in_tree(to))
 			continue;
-		rc = entity_of(d, run, DFT_PROV_FILE, p->to, to, &subject);
+		type = is_dir(d, from) || is_dir(d, to) ? DFT_PROV_DIR : DFT_PROV_FILE;
+		rc = entity_of(d, run, type, p->to, to, &subject);
 		if (!rc)
-			rc = entity_of(d, run, DFT_PROV_FILE, p->from, from, &object);
+			rc = entity_of(d, run, type, p->from, from, &object);
 		if (!rc)
 			rc = dft_graph_er(d->g, DFT_ENTS(d->g)[subject].id, DFT_ENTS(d->g)[object].id,
 					  DFT_DERIVED_FROM, why);
@@ -519,6 +595,8 @@ int dft_auto_derive(struct dft_graph *g)
 	if (!needed)
 		return 0;
 	rc = find_parents(&d);
+	if (!rc)
+		rc = clean_names(&d);
 	if (!rc)
 		rc = pass_on(&d);
 	if (!rc)

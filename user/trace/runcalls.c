@@ -246,22 +246,45 @@ static int relate(const struct call *c, const struct run_ref *new, const struct 
 
 	if (!of || !to || of == to)
 		return 0;
-	if (dft_run_declare(c->engine, c->proc, to, run_runs(c->run, to), &subject) ||
-	    dft_run_declare(c->engine, c->proc, of, run_runs(c->run, of), &object))
+	if (dft_run_declare(c->engine, c->proc, to, run_type(c->run, to), &subject) ||
+	    dft_run_declare(c->engine, c->proc, of, run_type(c->run, of), &object))
 		return -ENOMEM;
 	dft_run_relate(c->engine, c->proc, DFT_DERIVED_FROM, subject, object, why);
 	return 0;
 }
 
-/* A directory, or a symbolic link, has no content; what is not known to be one is taken for a file. */
-static bool is_file(const struct call *c, const struct run_ref *ref)
+/* What got a new name, as st_mode; what is not known is taken for a file. */
+static uint32_t renamed_mode(const struct call *c, const struct run_ref *ref)
 {
 	struct dft_resolved real;
 
-	if (run_file_get(c->engine, c->proc, ref))
-		return true;
-	return !resolve(c, DFT_RESOLVE_LINK, c->names->text2, c->names->text2_len, &real) ||
-	       S_ISREG(real.mode) || S_ISBLK(real.mode);
+	if (run_file_get(c->engine, c->proc, ref) ||
+	    !resolve(c, DFT_RESOLVE_LINK, c->names->text2, c->names->text2_len, &real))
+		return S_IFREG;
+	return real.mode;
+}
+
+/* A directory has no content, but all that is below it has another name from now on. */
+static int renamed_dir(const struct call *c, const struct run_ref *old, const struct run_ref *new)
+{
+	struct dft_run_file *of = run_file_take(c->engine, c->proc, old);
+	struct dft_run_file *to = run_file_take(c->engine, c->proc, new);
+	unsigned int facts, other;
+	uint64_t subject, object;
+	int err = of && to ? 0 : -ENOMEM;
+
+	dft_prov_facts(DFT_PROV_RENAME, &c->what, &facts, &other);
+	if (!err)
+		err = dft_run_declare(c->engine, c->proc, to, DFT_RUN_DIR, &subject);
+	if (!err)
+		err = dft_run_declare(c->engine, c->proc, of, DFT_RUN_DIR, &object);
+	if (!err && subject != object)
+		dft_run_relate(c->engine, c->proc, DFT_DERIVED_FROM, subject, object, "rename");
+	if (!err && subject != object && facts & DFT_PROV_NAMED) /* exchanged */
+		dft_run_relate(c->engine, c->proc, DFT_DERIVED_FROM, object, subject, "rename");
+	dft_run_file_put(&c->engine->files, of);
+	dft_run_file_put(&c->engine->files, to);
+	return err;
 }
 
 /* The name of a descriptor, as programs use it that give a name to a file without one. */
@@ -295,6 +318,7 @@ static int on_rename(const struct call *c, enum dft_prov_act act)
 	const struct dft_call_names *names = c->names;
 	struct dft_buf rooms[2] = { DFT_BUF_INIT, DFT_BUF_INIT };
 	struct run_ref old, new;
+	uint32_t mode = 0;
 	bool has_old;
 	int err;
 
@@ -306,8 +330,13 @@ static int on_rename(const struct call *c, enum dft_prov_act act)
 		err = ref_text(c, names->path1, names->path1_len, names->base1, &rooms[0], &old);
 	else if (!err && names->file)
 		has_old = run_ref_name(&old, names->file) && !(c->rec->flags & DFT_CALL_DELETED);
-	if (!err && is_file(c, has_old ? &old : &new))
+	if (!err)
+		mode = renamed_mode(c, has_old ? &old : &new);
+	/* A symbolic link is neither. */
+	if (!err && (S_ISREG(mode) || S_ISBLK(mode)))
 		err = renamed(c, act, has_old ? &old : NULL, &new);
+	else if (!err && S_ISDIR(mode) && has_old)
+		err = renamed_dir(c, &old, &new);
 	dft_buf_free(&rooms[0]);
 	dft_buf_free(&rooms[1]);
 	return err;

@@ -19,16 +19,19 @@ enum { STORE_MEMORY = 0, STORE_PARALLEL = 3, STORE_NETWORK = 7 };
 
 /* ---- entities ------------------------------------------------------------------------------- */
 
-static const char *type_of(const struct dft_run_file *file, bool program)
+static const char *type_of(const struct dft_run_file *file, enum dft_run_type type)
 {
-	return file->pipe ? DFT_PROV_PIPE : program ? DFT_PROV_PROGRAM : DFT_PROV_FILE;
+	static const char *const names[DFT_RUN_TYPES] = { DFT_PROV_FILE, DFT_PROV_PROGRAM, DFT_PROV_DIR };
+
+	return file->pipe ? DFT_PROV_PIPE : names[type];
 }
 
 /* What stands before the name in the key: nothing, where the name is the same on all machines. */
-static uint64_t id_of(const struct dft_engine *engine, struct dft_run_file *file, bool program)
+static uint64_t id_of(const struct dft_engine *engine, struct dft_run_file *file,
+		      enum dft_run_type type)
 {
 	bool shared = !file->pipe && (file->store == STORE_PARALLEL || file->store == STORE_NETWORK);
-	uint64_t *id = &file->ids[program && !file->pipe];
+	uint64_t *id = &file->ids[file->pipe ? DFT_RUN_FILE : type];
 	char head[320];
 	int len = 0;
 
@@ -40,7 +43,7 @@ static uint64_t id_of(const struct dft_engine *engine, struct dft_run_file *file
 		len = snprintf(head, sizeof(head), "%s:", engine->host);
 	if (len < 0 || (size_t)len >= sizeof(head))
 		len = 0;
-	*id = dft_prov_id(type_of(file, program), head, (size_t)len, file->text, file->len);
+	*id = dft_prov_id(type_of(file, type), head, (size_t)len, file->text, file->len);
 	return *id;
 }
 
@@ -53,6 +56,7 @@ static int write_type(struct dft_engine *engine, struct dft_proc *proc, const ch
 		{ DFT_PROV_FILE, "file, as a program read or wrote it", 0 },
 		{ DFT_PROV_PROGRAM, "executable file or library, as a program ran it", 4 },
 		{ DFT_PROV_PIPE, "pipe between programs", 3 },
+		{ DFT_PROV_DIR, "directory that was renamed", 0 },
 	};
 	uint64_t hash = dft_hash(type, strlen(type));
 	struct dft_json json;
@@ -75,14 +79,14 @@ static int write_type(struct dft_engine *engine, struct dft_proc *proc, const ch
 }
 
 int dft_run_declare(struct dft_engine *engine, struct dft_proc *proc, struct dft_run_file *file,
-		    bool program, uint64_t *id)
+		    enum dft_run_type as, uint64_t *id)
 {
 	struct dft_map *entities = &proc->annots.entities;
-	const char *type = type_of(file, program);
+	const char *type = type_of(file, as);
 	char uri[DFT_ANNOT_TEXT];
 	struct dft_json json;
 
-	*id = id_of(engine, file, program);
+	*id = id_of(engine, file, as);
 	if (dft_map_get(entities, *id) == DFT_DECLARED)
 		return 0;
 	if (write_type(engine, proc, type) || dft_map_put(entities, *id, DFT_DECLARED))
@@ -120,9 +124,9 @@ unsigned int dft_use_relations(const struct dft_use *use)
 	return dft_prov_relations(use->passed ? use->facts & ~(uint32_t)DFT_PROV_MADE : use->facts);
 }
 
-static bool runs_it(const struct dft_use *use)
+static enum dft_run_type type_in(const struct dft_use *use)
 {
-	return use->facts & DFT_PROV_RAN;
+	return use->facts & DFT_PROV_RAN ? DFT_RUN_PROGRAM : DFT_RUN_FILE;
 }
 
 struct out {
@@ -231,7 +235,7 @@ static int declare_all(struct out *o, bool *any)
 		if (!(dft_use_relations(use) & ~use->told))
 			continue;
 		*any = true;
-		err = dft_run_declare(o->engine, o->proc, use->file, runs_it(use), &id);
+		err = dft_run_declare(o->engine, o->proc, use->file, type_in(use), &id);
 		if (!err)
 			err = dft_engine_hand_over_much(o->engine, o->proc);
 	}
@@ -261,7 +265,7 @@ int dft_run_write(struct dft_engine *engine, struct dft_proc *proc, struct dft_r
 	for (size_t i = 0; any && i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		for (struct dft_use *use = run->first; use; use = use->next)
 			if (dft_use_relations(use) & ~use->told & kinds[i].bit)
-				put_id(&o, kinds[i].name, id_of(engine, use->file, runs_it(use)));
+				put_id(&o, kinds[i].name, id_of(engine, use->file, type_in(use)));
 	record_end(&o);
 	for (struct dft_use *use = run->first; use; use = use->next)
 		use->told |= (uint8_t)dft_use_relations(use);

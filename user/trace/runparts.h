@@ -45,7 +45,7 @@ int run_add(struct dft_engine *engine, struct dft_proc *proc, struct dft_run *ru
 	    const struct run_ref *ref, unsigned int facts, struct dft_use **out);
 /* The run wrote what it has not opened: it may have it from an ancestor. */
 void run_inherit(struct dft_run *run, struct dft_use *use);
-bool run_runs(const struct dft_run *run, const struct dft_run_file *file);
+enum dft_run_type run_type(const struct dft_run *run, const struct dft_run_file *file);
 /* Of the tallies that are known only now, at the process's end: pipes, and what was lost. */
 int run_take_sums(struct dft_engine *engine, struct dft_proc *proc);
 

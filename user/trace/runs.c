@@ -220,7 +220,7 @@ static struct dft_use *use_new(struct dft_engine *engine, struct dft_proc *proc,
 
 /* Entities of the process that were declared with this uri. */
 static int relate_uris(struct dft_engine *engine, struct dft_proc *proc, struct dft_run_file *file,
-		       bool program)
+		       enum dft_run_type type)
 {
 	struct dft_uri *uri = file->pipe ? NULL : dft_map_get(&proc->runs.uris, file->fhash);
 	uint64_t id;
@@ -228,7 +228,7 @@ static int relate_uris(struct dft_engine *engine, struct dft_proc *proc, struct 
 	for (; uri; uri = uri->next) {
 		if (uri->told)
 			continue;
-		if (dft_run_declare(engine, proc, file, program, &id))
+		if (dft_run_declare(engine, proc, file, type, &id))
 			return -ENOMEM;
 		uri->told = true;
 		/* Who annotates may have the same idea of what the file is called. */
@@ -279,7 +279,7 @@ int run_add(struct dft_engine *engine, struct dft_proc *proc, struct dft_run *ru
 		run_inherit(run, use);
 	*out = run->last = use;
 	if (fresh && proc->runs.nuris)
-		return relate_uris(engine, proc, use->file, use->facts & DFT_PROV_RAN);
+		return relate_uris(engine, proc, use->file, run_type(run, use->file));
 	return 0;
 }
 
@@ -385,7 +385,7 @@ static int look_for_uris(struct dft_engine *engine, struct dft_proc *proc)
 		struct dft_run_file *file = run_file_get(engine, proc, &ref);
 
 		if (file)
-			err = relate_uris(engine, proc, file, false);
+			err = relate_uris(engine, proc, file, DFT_RUN_FILE);
 	}
 	return err;
 }
@@ -440,14 +440,14 @@ int dft_runs_entity(struct dft_engine *engine, struct dft_proc *proc, uint64_t i
 	}
 	runs->nuris++;
 	file = run_file_get(engine, proc, &ref);
-	return file ? relate_uris(engine, proc, file, run_runs(proc->runs.run, file)) : 0;
+	return file ? relate_uris(engine, proc, file, run_type(proc->runs.run, file)) : 0;
 }
 
-bool run_runs(const struct dft_run *run, const struct dft_run_file *file)
+enum dft_run_type run_type(const struct dft_run *run, const struct dft_run_file *file)
 {
 	const struct dft_use *use = run ? dft_map_get(&run->by_key, file->key) : NULL;
 
-	return use && use->facts & DFT_PROV_RAN;
+	return use && use->facts & DFT_PROV_RAN ? DFT_RUN_PROGRAM : DFT_RUN_FILE;
 }
 
 void dft_runs_free(struct dft_proc_runs *runs)

@@ -14,10 +14,18 @@
 
 #include "map.h"
 
+/* As what a file is an entity. A pipe is one in any case. */
+enum dft_run_type {
+	DFT_RUN_FILE,
+	DFT_RUN_PROGRAM,
+	DFT_RUN_DIR,
+	DFT_RUN_TYPES,
+};
+
 struct dft_run_file {
 	uint64_t key;    /* in the table: the hash of its name, and a foreign mount namespace */
 	uint64_t fhash;
-	uint64_t ids[2]; /* as an entity: as what it is, and as a program; 0: not asked for yet */
+	uint64_t ids[DFT_RUN_TYPES]; /* as an entity; 0: not asked for yet */
 	size_t refs;
 	uint32_t mnt_ns; /* 0: the tracer's own */
 	uint32_t len;
@@ -125,9 +133,9 @@ unsigned int dft_use_relations(const struct dft_use *use);
  * only further parts, from memory that has to be freed.
  */
 int dft_run_write(struct dft_engine *engine, struct dft_proc *proc, struct dft_run *run, bool over);
-/* EH and ET of a file as `file` or `pipe`, or as `program`, unless they are written; its id. 0 or -ENOMEM. */
+/* EH and ET of a file, unless they are written; its id. 0 or -ENOMEM. */
 int dft_run_declare(struct dft_engine *engine, struct dft_proc *proc, struct dft_run_file *file,
-		    bool program, uint64_t *id);
+		    enum dft_run_type type, uint64_t *id);
 /* ER. */
 void dft_run_relate(struct dft_engine *engine, struct dft_proc *proc, unsigned int relation,
 		    uint64_t subject, uint64_t object, const char *why);
