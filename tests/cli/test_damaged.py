@@ -8,6 +8,7 @@ named on standard error or output, with the line or the gzip member, and the exi
 the same each time. The reader runs with AddressSanitizer and UBSan if it was built so (make tests-build).
 """
 import concurrent.futures
+import gzip
 import json
 import os
 import random
@@ -176,6 +177,39 @@ def damage_is_told(tmp):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         bad = [b for found in pool.map(lambda job: run_batch(*job), jobs) for b in found]
     check(not bad, f"{len(bad)} faults: {bad[:5]}")
+
+
+@test
+def spoilt_lines_do_not_hide_their_member(tmp):
+    """Of many faults the first few are told: that the member is damaged is one of them, and the first."""
+    bad = bytearray(gzip.compress(b"no record\n" * 100))
+    bad[-8] ^= 1  # of the check sum
+    good = good_trace()
+    good.gz(tmp / "p.pfw.gz", per_member=1000)
+    data = (tmp / "p.pfw.gz").read_bytes()
+    (tmp / "p.pfw.gz").write_bytes(data + bytes(bad))
+    for command in (["check"], ["summary"]):
+        p = subprocess.run([READER, *command, tmp / "p.pfw.gz"], capture_output=True, timeout=TIMEOUT)
+        told = (p.stdout if command == ["check"] else p.stderr).decode().splitlines()
+        check(p.returncode == 1 and len(told) >= 21, f"{command}: {told[:3]}")
+        check(f" member 2 at byte {len(data)}: damaged" in told[0], f"{command}: {told[0]}")
+        check(any("and 81 more" in line for line in told), f"{command}: {told[-2:]}")
+
+
+@test
+def check_tells_in_the_order_of_files(tmp):
+    """Large and small ones in turn, so that the cores are done in another order."""
+    paths = [tmp / f"{i:02d}.pfw" for i in range(30)]
+    for i, path in enumerate(paths):
+        text = good_trace().text() * (20 if i % 3 == 0 else 1)
+        path.write_bytes(text + b"no record\n" * (i % 4))
+    one = [base.run("check", p) for p in paths]
+    both = base.run("check", *paths)
+    equal(both.out.splitlines()[:-1], [x for r in one for x in r.out.splitlines()[:-1]])
+    want = [base.run("check", "--json", p).json() for p in paths]
+    got = base.run("check", "--json", *paths).json()
+    equal(got["files"], [w["files"][0] for w in want])
+    equal({k: sum(w["total"][k] for w in want) for k in got["total"]}, got["total"])
 
 
 @test

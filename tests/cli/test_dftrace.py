@@ -67,11 +67,12 @@ def dumps(rec):
 class Trace:
     """The records of one process, in the order and form of the format."""
 
-    def __init__(self, pid=4242, tid=None, host=HOST, cmd="cat;a;b", exe="cat"):
+    def __init__(self, pid=4242, tid=None, host=HOST, cmd="cat;a;b", exe="cat",
+                 ts=1_750_000_000_000_000):
         self.pid, self.tid, self.host = pid, tid or pid, host
         self.lines = []
         self.id = 0
-        self.ts = 1_750_000_000_000_000
+        self.ts = ts
         self.seen = set()
         self.name("HH", host)
         self.meta("thread_name", {"name": str(pid), "value": "thread_name"})

@@ -443,7 +443,8 @@ def timeline_by(tmp):
     keys = {
         "op": lambda x: x.rec["name"],
         "file": lambda x: fh[x.args["fhash"]].decode(errors="replace"),
-        "process": lambda x: f"{fields(x)['program'].decode()} ({x.rec['pid']})",
+        "process": lambda x: "{} ({}:{})".format(
+            *(fields(x)[k].decode() for k in ("program", "host")), x.rec["pid"]),
     }
     for by, key in keys.items():
         sums = collections.defaultdict(lambda: [0, 0, 0])

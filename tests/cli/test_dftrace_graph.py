@@ -466,6 +466,16 @@ def of_run(path, step, *options):
 O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_TMPFILE = 1, 0o100, 0o1000, 0o2000, 0o20200000
 
 
+def same_when_merged(tmp, path):
+    """All processes in one file, one behind the other and in order of time."""
+    want = ask("edges", path)["edges"]
+    for i, order in enumerate(([], ["--by-time"])):
+        one = tmp / f"merged{i}.pfw.gz"
+        r = run([READER, "merge", *order, "-o", one, path])
+        check(r.status == 0, r.text)
+        equal(ask("edges", one)["edges"], want, f"merged {order}")
+
+
 @test
 def test_derived(tmp):
     """`sort a | uniq > b; mv b c; rm a`, as a shell does it, and no PROGRAM event."""
@@ -512,6 +522,16 @@ def test_derived(tmp):
     equal({e["entity"] for e in ask("impact", path, "file:node01:/w/a")["reached"]}, {"pipe:[77]", "/w/b", "/w/c"},
           "impact")
     equal(ask("made", path)["made"][0]["step"], "mv", "made, of runs when nothing is annotated")
+    # The pid of one that is over, given again; and that of another host.
+    sort.end(ts=390)
+    again = Lines(11, ts=700, ppid=10).call("execve", 701, pathname_hash="/usr/bin/wc").call("read", 702, "/w/c", 90)
+    there = Lines(11, host="node02", ts=110, ppid=10).call("execve", 120, pathname_hash="/usr/bin/od")
+    there.call("read", 121, "/w/a", 90)
+    for f, name in ((sort, "p-node01-11.pfw.gz"), (again, "p-node01-11a.pfw.gz"), (there, None)):
+        f.write(path, name)
+    equal(of_run(path, "wc"), {"used": {"/usr/bin/wc", "/w/c"}}, "wc")
+    equal(of_run(path, "od"), {"used": {"/usr/bin/od", "/w/a"}}, "od")
+    same_when_merged(tmp, path)
 
     # A directory that is renamed; a file without a name, which is none.
     f = Lines(20, ts=100, ppid=1)
@@ -570,6 +590,7 @@ def test_derived_over_processes(tmp):
           {entity_id("file", "node01:4026532000:/w/own")}, "within the namespace")
     equal(of_run(path, "unknown"), {"updated": {"/w/db", "/w/db2"}, "used": {"/w/db2", "/w/own"},
                                     "generated": {"/w/made"}}, "who has no name; mapped files")
+    same_when_merged(tmp, path)
 
 
 @test

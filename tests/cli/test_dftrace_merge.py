@@ -8,8 +8,13 @@ Run from anywhere: python3 tests/cli/test_dftrace_merge.py [NAME-PART...]
 import collections
 import gzip
 import json
+import os
 import random
+import signal
+import sqlite3
+import subprocess
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -224,6 +229,63 @@ def pids_come_again(tmp):
     for size in ("2K", "6K"):
         run("split", "--size", size, "-o", tmp / size, tmp / "tr", rc=0)
         run("check", tmp / size, rc=0)
+
+
+@test
+def processes_of_one_pid(tmp):
+    """On another host, and one after the other on one: in one file as in several, and in parts of it."""
+    (tmp / "tr").mkdir()
+    want = {}  # (host, pid, start): program, rank, bytes, calls
+    traces = []
+    for i, (host, pid) in enumerate((("h0", 50), ("h0", 60), ("h0", 50), ("h1", 50))):
+        t = Trace(pid=pid, host=host, exe=f"p{i}", cmd=f"p{i}", ts=10**15 + i * 10**6)
+        t.meta("PR", {"name": "rank", "value": str(i)})
+        for k in range(40 + i):
+            t.event("read", file="/data/in", args={"count": 1 << i, "offset": 0, "ret": 1 << i})
+        traces.append(t.end())
+        traces[-1].gz(tmp / "tr" / f"p{i}.pfw.gz")
+        want[host, pid, i] = (f"p{i}", i, (40 + i) << i, 40 + i)
+    run("merge", "-o", tmp / "m.pfw.gz", tmp / "tr", rc=0)
+    run("merge", "--by-time", "-o", tmp / "t.pfw.gz", tmp / "tr", rc=0)
+    run("split", "--size", "5K", "-o", tmp / "parts", tmp / "m.pfw.gz", rc=0)
+    check(len(list((tmp / "parts").iterdir())) > 4, "parts")
+    run("split", "--by", "process", "-o", tmp / "again", tmp / "parts", rc=0)
+    for where in ("tr", "m.pfw.gz", "t.pfw.gz", "parts", "again"):
+        ranks = where != "t.pfw.gz"  # metadata have no time, so whose they are of one pid is open
+        run("export", "--to", "sqlite", "-o", tmp / "db", "--force", tmp / where, rc=0)
+        db = sqlite3.connect(tmp / "db")
+        rows = db.execute("select h.name, p.pid, p.program, p.rank, sum(e.bytes), sum(e.bytes is not null)"
+                          " from processes p join hosts h on h.id = p.host join events e on e.process = p.id"
+                          " group by p.id").fetchall()
+        db.close()
+        equal(sorted(r if ranks else r[:3] + r[4:] for r in rows),
+              sorted((h, p, *(v if ranks else (v[0], *v[2:]))) for (h, p, _), v in want.items()), where)
+        by = run("timeline", "--json", "--by", "process", "--top", "0", tmp / where, rc=0).json()
+        sums = collections.Counter()
+        for x in by["intervals"]:
+            sums[x["process"]] += x["read"]
+        apart = {f"{v[0]} ({h}:{p})": v[2] for (h, p, _), v in want.items()}
+        if where in ("parts", "again"):  # which parts are of one process is told by host and pid alone
+            apart["p2 (h0:50)"] += apart.pop("p0 (h0:50)")
+        equal(dict(sums), apart, where)
+        if where != "parts":
+            s = run("summary", "--json", tmp / where, rc=0).json()
+            equal(sorted((p["pid"], p["program"], p["read"]) for p in s["process_list"]),
+                  sorted((p, v[0], v[2]) for (_, p, _), v in want.items()), where)
+            equal(s["processes"], 4)
+            equal(s["ranks"] if ranks else 4, 4)
+        run("export", "--to", "perfetto", "-o", tmp / "p.json", "--force", tmp / where, rc=0)
+        sums, titles = collections.Counter(), {}
+        for e in json.loads((tmp / "p.json").read_text())["traceEvents"]:
+            if e["ph"] == "X" and e["name"] == "read":
+                sums[e["pid"]] += e["args"]["ret"]
+            elif e["ph"] == "M" and e["name"] == "process_name":
+                titles[e["pid"]] = e["args"]["name"]
+        equal(sorted((titles[p], n) for p, n in sums.items()),
+              sorted((f"{v[0]} ({h}:{p})", v[2]) for (h, p, _), v in want.items()), where)
+    again, first = (sorted(sorted(x.raw for x in without_ours(tracelines.lines(p))) for p in (tmp / d).iterdir())
+                    for d in ("again", "tr"))
+    equal(again, first, "processes put together again")
 
 
 @test
@@ -444,6 +506,97 @@ def recover_damaged_members(tmp):
         check(end["args"]["exit"] == {"code": 0} and "cfg" in end["args"], "what the end record said")
         got = faults(out)
         equal(len(got), 1, f"faults {got}")
+
+
+@test
+def recover_merged_files(tmp):
+    """Of several processes each keeps its end, or is given one; one of them tells what was lost."""
+    (tmp / "tr").mkdir()
+    for i in range(3):
+        base.sample(pid=50 + i // 2, n=30, ts=10**15 + i * 10**6).gz(tmp / "tr" / f"p{i}.pfw.gz")
+    for opts in ([], ["--by-time"]):
+        run("merge", *opts, "--force", "-o", tmp / "m.pfw", tmp / "tr", rc=0)
+        text = (tmp / "m.pfw").read_bytes()
+        run("recover", "--force", "-o", tmp / "r", tmp / "m.pfw", rc=0)
+        equal(gzip.decompress((tmp / "r/m.pfw.gz").read_bytes()), text, "it was whole")
+        lines = text.splitlines(keepends=True)
+        kept = [n for n in lines if b'"id":7,' not in n and not (b'"pid":51,' in n and b'"end"' in n)]
+        equal(len(lines) - len(kept), 4)
+        (tmp / "m.pfw").write_bytes(b"".join(kept))
+        run("recover", "--force", "-o", tmp / "r", tmp / "m.pfw", rc=0)
+        got = tracelines.lines(tmp / "r/m.pfw.gz")
+        ends = [x for x in got if x.rec["name"] == "end"]
+        equal(collections.Counter(x.rec["pid"] for x in ends), {50: 2, 51: 1})
+        equal([x.args["recovered"] for x in ends if "recovered" in x.args],
+              [{"lines": len(kept), "events_missing": 3, "unfinished": 1}])
+        r = run("check", tmp / "r", rc=1)
+        equal(len(r.out.splitlines()), 2, r.out)  # what was recovered, and the sum
+
+
+@test
+def merge_the_dialect_of_2025(tmp):
+    (tmp / "tr").mkdir()
+    for pid in (50, 51):
+        base.sample(pid=pid).gz(tmp / "tr" / f"{pid}.pfw.gz")
+    run("export", "--to", "dftracer-1", "-o", tmp / "old", tmp / "tr", rc=0)
+    count = len([x for x in tracelines.lines(tmp / "tr") if "ts" in x.rec and x.rec["name"] not in ("start", "end")])
+    for opts in ([], ["--by-time"]):
+        run("merge", *opts, "--force", "-o", tmp / "m.pfw.gz", tmp / "old", rc=0)
+        check("all right, nothing lost" in run("check", tmp / "m.pfw.gz", rc=0).out, "check")
+        s = run("summary", "--json", tmp / "m.pfw.gz", rc=0).json()
+        equal((s["events"], s["processes"]), (count, 2))
+
+
+@test
+def sources_of_one_name(tmp):
+    """Each gets a file of its own; which of them is which the text tells."""
+    for d, pid in (("a", 1), ("b", 2), ("c", 3)):
+        (tmp / d).mkdir()
+        base.sample(pid=pid, n=pid).gz(tmp / d / "p.pfw.gz")
+    base.sample(pid=4).gz(tmp / "a/p-2.pfw.gz")
+    for cmd in (["recover"], ["export", "--to", "dftracer-1"]):
+        out = tmp / cmd[-1]
+        run(*cmd, "-o", out, tmp / "a", tmp / "b", tmp / "c", rc=0)
+        equal(sorted({json.loads(x.raw.rstrip(b","))["pid"] for x in tracelines.lines(p)}.pop()
+                     for p in out.iterdir()), [1, 2, 3, 4], cmd)
+
+
+@test
+def sources_stay(tmp):
+    """--force replaces what is there, but nothing that is read."""
+    for d in ("a", "b"):
+        (tmp / d).mkdir()
+        base.sample(n=9).gz(tmp / d / "p.pfw.gz")
+    (tmp / "b/link.pfw.gz").symlink_to("../a/p.pfw.gz")
+    before = (tmp / "a/p.pfw.gz").read_bytes()
+    for cmd, out in ((["recover"], "a"), (["export", "--to", "dftracer-1"], "a"), (["merge"], "a/p.pfw.gz"),
+                     (["export", "--to", "csv"], "a/p.pfw.gz"), (["export", "--to", "sqlite"], "b/../a/p.pfw.gz")):
+        r = run(*cmd, "--force", "-o", tmp / out, tmp / "a/p.pfw.gz", rc=1)
+        one_line(r.err.splitlines()[0], "one of the files that are read")
+        equal((tmp / "a/p.pfw.gz").read_bytes(), before, cmd)
+        equal([p.name for p in (tmp / "a").iterdir()], ["p.pfw.gz"])
+    run("merge", "--force", "-o", tmp / "b/link.pfw.gz", tmp / "a/p.pfw.gz", rc=0)  # it is the link that is replaced
+    equal((tmp / "a/p.pfw.gz").read_bytes(), before)
+
+
+@test
+def interrupted(tmp):
+    """Nothing half done is left behind, whatever ends the command while it waits for its input."""
+    for cmd, out in ((["merge"], "m.pfw.gz"), (["export", "--to", "sqlite"], "db"), (["split", "--size", "1M"], "s"),
+                     (["export", "--to", "perfetto"], "p.json"), (["export", "--to", "dftracer-1"], "d")):
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            p = subprocess.Popen([base.DFTRACE, *cmd, "-o", tmp / out, "-"], stdin=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL)
+            p.stdin.write(base.sample(n=3000).text())
+            p.stdin.flush()
+            deadline = time.monotonic() + 20
+            while not list(tmp.rglob("*.tmp-*")) and time.monotonic() < deadline:
+                os.sched_yield()
+            check(list(tmp.rglob("*.tmp-*")), f"{cmd}: nothing is being written")
+            p.send_signal(sig)
+            equal(p.wait(base.TIMEOUT), -sig, cmd)
+            p.stdin.close()
+            equal([f for f in tmp.rglob("*") if f.is_file()], [], f"{cmd} {sig}")
 
 
 @test

@@ -45,7 +45,7 @@ static void take(const char *const *lines, size_t n)
 		assert_int_equal(dft_record_parse(&r, &json, lines[i], strlen(lines[i])), 1);
 		assert_int_equal(dft_graph_record(&g, &r, &json), 0);
 	}
-	dft_auto_end(&g.autos);
+	assert_int_equal(dft_auto_end(&g.autos), 0);
 	dft_jsonr_free(&json);
 }
 

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DFT_JSONR_MAX_DEPTH 64
 #define DFT_JSONR_MAX_NODES (1u << 20)
@@ -127,6 +128,13 @@ static inline const struct dft_jsonr_node *dft_jsonr_next(const struct dft_jsonr
 static inline bool dft_str_eq(struct dft_str a, const char *lit, size_t n)
 {
 	return a.n == n && __builtin_memcmp(a.s, lit, n) == 0;
+}
+
+static inline bool dft_str_ends(struct dft_str s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
 }
 
 /* Comparison with a string literal; the length is a constant. */

@@ -28,11 +28,12 @@ void dft_check_begin(struct dft_check *c)
 	dft_index_clear(&c->hashes);
 	dft_index_clear(&c->entity_at);
 	dft_index_clear(&c->types);
-	dft_index_clear(&c->life_of);
 	dft_index_clear(&c->runs);
 	dft_index_clear(&c->run_ts);
+	c->whose.alone = true;
+	dft_processes_begin_file(&c->whose);
 	memset(&c->life, 0, sizeof(c->life));
-	c->lives_n = c->life_at = 0;
+	c->lives.n = c->life_at = 0;
 	c->rearranged = 0;
 	c->processes = c->open_ends = 0;
 	c->line = c->pid = 0;
@@ -47,10 +48,10 @@ void dft_check_free(struct dft_check *c)
 	dft_index_free(&c->entity_at);
 	dft_index_free(&c->types);
 	dft_index_free(&c->ids);
-	dft_index_free(&c->life_of);
 	dft_index_free(&c->runs);
 	dft_index_free(&c->run_ts);
-	free(c->lives);
+	dft_processes_free(&c->whose);
+	dft_rows_free(&c->lives);
 	free(c->raw.buf);
 	memset(c, 0, sizeof(*c));
 }
@@ -193,13 +194,6 @@ static void check_ref(struct dft_check *c, struct dft_str key, const struct dft_
 	      kinds_text(kinds));
 }
 
-static bool ends_in(struct dft_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
-}
-
 /* Elsewhere the keys are the application's own: a "commit_hash" is none of ours. */
 static bool is_our_cat(struct dft_str cat)
 {
@@ -217,9 +211,9 @@ static void check_arg(struct dft_check *c, struct dft_str key, const struct dft_
 		dft_check_app_arg(c, key, v);
 	else if (DFT_STR_IS(key, "fhash"))
 		check_ref(c, key, v, KNOWN_FH);
-	else if (ends_in(key, "_fhash") && is_our_cat(c->r->cat))
+	else if (dft_str_ends(key, "_fhash") && is_our_cat(c->r->cat))
 		check_ref(c, key, v, KNOWN_FH);
-	else if (ends_in(key, "_hash") && is_our_cat(c->r->cat))
+	else if (dft_str_ends(key, "_hash") && is_our_cat(c->r->cat))
 		check_ref(c, key, v, KNOWN_FH | KNOWN_SH);
 }
 

@@ -12,6 +12,7 @@
 
 #include "faults.h"
 #include "jsonr.h"
+#include "process.h"
 #include "record.h"
 #include "source.h"
 #include "tables.h"
@@ -32,6 +33,7 @@ struct dft_check_life {
 	uint64_t start_line, end_line; /* 0: not seen */
 	bool have_id;
 	bool start_told; /* that there are events before it */
+	bool letter;     /* in the dialect of 2025 */
 };
 
 struct dft_check {
@@ -59,9 +61,9 @@ struct dft_check {
 	struct dft_record *r;    /* the record and line at hand */
 	uint64_t line;
 	struct dft_check_life life;    /* of the process at hand */
-	struct dft_check_life *lives;  /* of all, in a file that has several */
-	size_t lives_n, lives_cap, life_at;
-	struct dft_index life_of;      /* host and pid -> place in lives, from 1 on */
+	struct dft_processes whose;    /* in a file that has several: */
+	struct dft_rows lives;         /* of struct dft_check_life, by number of the process */
+	size_t life_at;                /* that of `life`; 0: none */
 	uint64_t pid;
 	bool have_pid;
 	int err;                       /* -ENOMEM: the result is not to be used */

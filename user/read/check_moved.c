@@ -27,12 +27,13 @@ bool dft_check_id_fits(struct dft_check *c, uint64_t want)
 
 void dft_check_count_id(struct dft_check *c)
 {
+	c->life.letter = c->r->letter;
 	c->life.ids++;
 	c->life.id_sum += c->r->id;
 }
 
 /* A process that is over: is each id there once? */
-static void end_life(struct dft_check *c, struct dft_check_life *l)
+static void end_life(struct dft_check *c, const struct dft_check_life *l)
 {
 	unsigned __int128 n = l->ids, sum = n * (n + 1) / 2;
 
@@ -40,57 +41,36 @@ static void end_life(struct dft_check *c, struct dft_check_life *l)
 		return;
 	c->processes++;
 	c->open_ends += !l->end_line;
-	if (c->rearranged & DFT_REARRANGED_SORT && !dft_check_may_lack(c) &&
+	/* In 2025 metadata have ids, too, and those that were there already have gone. */
+	if (c->rearranged & DFT_REARRANGED_SORT && !dft_check_may_lack(c) && !l->letter &&
 	    (l->last_id != l->ids || l->id_sum != (uint64_t)sum))
 		dft_faults_add(&c->faults, 0, "a process has %" PRIu64 " events, but their ids are not 1 to %"
 			       PRIu64, l->ids, l->ids);
 }
 
-static bool is_start(const struct dft_record *r)
-{
-	return r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "start") && dft_is_of_tracer(r);
-}
-
 void dft_check_life_of(struct dft_check *c)
 {
-	const struct dft_jsonr_node *h = c->r->args ? dft_jsonr_get(&c->json, c->r->args, "hhash") : NULL;
-	uint64_t host = 0, *at;
-	bool fresh;
+	struct dft_check_life *lives;
+	size_t nr;
 
 	if (!c->rearranged || !(c->r->has & DFT_F_PID))
 		return;
-	if (h && !dft_hash_value(&c->json, h, c->r->letter, &host))
-		host = 0;
-	at = dft_index_put(&c->life_of, dft_hash_bytes(host, &c->r->pid, sizeof(c->r->pid)), &fresh);
-	if (!at) {
+	nr = dft_process_of(&c->whose, c->r, &c->json);
+	while (nr > c->lives.n)
+		if (!dft_rows_add(&c->lives, sizeof(*lives)))
+			nr = 0;
+	if (!nr) {
 		c->err = -ENOMEM;
 		return;
 	}
-	if (fresh) {
-		if (c->lives_n == c->lives_cap) {
-			size_t cap = c->lives_cap ? c->lives_cap * 2 : 16;
-			struct dft_check_life *v = realloc(c->lives, cap * sizeof(*v));
-
-			if (!v) {
-				c->err = -ENOMEM;
-				return;
-			}
-			c->lives = v;
-			c->lives_cap = cap;
-		}
-		/* The first one's records before the marker are this process's. */
-		c->lives[c->lives_n] = (struct dft_check_life){ 0 };
-		*at = ++c->lives_n;
-	}
+	if (nr == c->life_at)
+		return;
+	/* What stands before the marker is a name, which is no process's. */
+	lives = c->lives.v;
 	if (c->life_at)
-		c->lives[c->life_at - 1] = c->life;
-	c->life_at = *at;
-	c->life = c->lives[*at - 1];
-	/* The pid of a process that is over was given again. */
-	if (is_start(c->r) && c->life.have_id && c->r->id == 1) {
-		end_life(c, &c->life);
-		memset(&c->life, 0, sizeof(c->life));
-	}
+		lives[c->life_at - 1] = c->life;
+	c->life_at = nr;
+	c->life = lives[nr - 1];
 }
 
 void dft_check_recovered(struct dft_check *c)
@@ -112,10 +92,12 @@ void dft_check_recovered(struct dft_check *c)
 
 void dft_check_lives(struct dft_check *c, const struct dft_source_stat *st)
 {
+	struct dft_check_life *lives = c->lives.v;
+
 	if (c->life_at)
-		c->lives[c->life_at - 1] = c->life;
-	for (size_t i = 0; i < c->lives_n; i++)
-		end_life(c, &c->lives[i]);
+		lives[c->life_at - 1] = c->life;
+	for (size_t i = 0; i < c->lives.n; i++)
+		end_life(c, &lives[i]);
 	c->unfinished = c->open_ends && !(c->rearranged & DFT_REARRANGED_SPLIT);
 	if (c->unfinished && !st->cut)
 		dft_faults_add(&c->faults, 0, "unfinished: %" PRIu64 " of %" PRIu64

@@ -12,14 +12,23 @@
 #include "marker.h"
 #include "out.h"
 #include "outpath.h"
+#include "process.h"
 #include "record.h"
+#include "rows.h"
 #include "source.h"
 #include "tables.h"
 
-/* What a file holds, and what it does not any more. */
+/* What a file holds, and what it does not any more; `unfinished`: processes without an end record. */
 struct loss {
-	uint64_t lines, bad_lines, members, junk, events, names;
-	bool cut, unfinished;
+	uint64_t lines, bad_lines, members, junk, events, names, unfinished;
+	bool cut;
+};
+
+/* A process of the file. */
+struct life {
+	struct dft_whose whose;
+	uint64_t first_id, last_id, max_id, ids, last_ts;
+	bool ended;
 };
 
 struct run {
@@ -27,12 +36,15 @@ struct run {
 	struct dft_jsonr json;
 	struct dft_index bad;   /* members that are not to be trusted */
 	struct dft_index names; /* 1: introduced; 2: missing */
+	struct dft_index taken; /* names of files */
 	struct dft_gzout out;
-	struct dft_buf buf, end; /* `end`: the end record's line */
+	struct dft_buf buf;
 	struct loss loss;
-	struct dft_whose whose;
-	uint64_t last_id, last_ts, end_at;
-	bool writing, whole, marked;
+	struct dft_processes processes;
+	struct dft_rows lives;  /* of struct life, by number of the process */
+	uint64_t end_line;      /* that of the last end record, which tells what was lost; 0: there is none */
+	bool split;             /* ends may be in other files */
+	bool writing, whole, marked, no_memory;
 	uint64_t wrong;         /* files that could not be recovered */
 };
 
@@ -73,14 +85,7 @@ static void on_fault(void *run, const struct dft_fault *fault)
 	}
 	r->loss.members++;
 	if (!dft_index_put(&r->bad, fault->member, &fresh))
-		r->end.failed = true; /* no memory: looked at when the reading is over */
-}
-
-static bool ends_in(struct dft_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
+		r->no_memory = true; /* looked at when the reading is over */
 }
 
 static int note_name(struct run *r, const struct dft_jsonr_node *n, bool old, bool introduced)
@@ -118,35 +123,69 @@ static int note_names(struct run *r, const struct dft_record *rec)
 	for (k = dft_jsonr_first(j, rec->args); k && !rc; k = dft_jsonr_next(j, rec->args, k)) {
 		struct dft_str key = dft_jsonr_str(j, k);
 
-		if (DFT_STR_IS(key, "fhash") || ends_in(key, "_hash") || ends_in(key, "_fhash"))
+		if (DFT_STR_IS(key, "fhash") || dft_str_ends(key, "_hash") || dft_str_ends(key, "_fhash"))
 			rc = note_name(r, dft_jsonr_value(k), rec->letter, false);
 	}
 	return rc;
 }
 
-static bool is_end(const struct dft_record *r)
+/* The process of the record at hand; NULL: no memory. */
+static struct life *life_of(struct run *r, const struct dft_record *rec)
 {
-	return r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "end") && dft_is_of_tracer(r);
+	size_t nr = dft_process_of(&r->processes, rec, &r->json);
+
+	while (nr > r->lives.n)
+		if (!dft_rows_add(&r->lives, sizeof(struct life)))
+			nr = 0;
+	return nr ? (struct life *)r->lives.v + nr - 1 : NULL;
 }
 
-static int note_record(struct run *r, const struct dft_record *rec)
+static int note_record(struct run *r, const struct dft_record *rec, uint64_t line)
 {
+	struct life *l = life_of(r, rec);
 	uint64_t end = rec->ts;
 
+	if (!l)
+		return -ENOMEM;
 	r->loss.lines++;
-	dft_whose_of(&r->whose, rec, &r->json);
+	r->split |= dft_rearranged_of(rec, &r->json) == DFT_REARRANGED_SPLIT;
+	dft_whose_of(&l->whose, rec, &r->json);
 	if (rec->has & DFT_F_TS) {
 		dft_add_sat(&end, rec->dur);
-		r->last_ts = end > r->last_ts ? end : r->last_ts;
+		l->last_ts = end > l->last_ts ? end : l->last_ts;
 	}
-	if (rec->has & DFT_F_ID && (rec->ph == DFT_PH_COMPLETE || rec->letter)) {
-		if (rec->id > r->last_id + 1 && (r->last_id || !rec->letter))
-			dft_add_sat(&r->loss.events, rec->id - r->last_id - 1);
-		r->last_id = rec->id;
+	/* Records of one event share its id. */
+	if (rec->has & DFT_F_ID && (rec->ph == DFT_PH_COMPLETE || rec->letter) &&
+	    (!l->ids || rec->id != l->last_id)) {
+		if (!l->ids || rec->id < l->first_id)
+			l->first_id = rec->id;
+		l->ids++;
+		l->last_id = rec->id;
+		l->max_id = rec->id > l->max_id ? rec->id : l->max_id;
 	}
-	if (is_end(rec))
-		r->loss.unfinished = false;
+	if (dft_is_end(rec)) {
+		l->ended = true;
+		r->end_line = line;
+	}
 	return note_names(r, rec);
+}
+
+/* The ids of a process are 1, 2, 3 ... In 2025 the first ones may be of metadata that were left out. */
+static void add_up(struct run *r)
+{
+	const struct life *l = r->lives.v;
+
+	for (size_t i = 0; i < r->lives.n; i++) {
+		uint64_t from = l[i].whose.letter || r->split ? l[i].first_id : 1;
+
+		if (!l[i].ids)
+			continue;
+		r->loss.unfinished += !l[i].ended && !r->split;
+		if (l[i].max_id >= from && l[i].max_id - from + 1 > l[i].ids)
+			dft_add_sat(&r->loss.events, l[i].max_id - from + 1 - l[i].ids);
+	}
+	if (!r->end_line && !r->split && !r->loss.unfinished)
+		r->loss.unfinished = 1;
 }
 
 /* ---- the clean file ------------------------------------------------------------------------- */
@@ -171,59 +210,78 @@ static void put_loss(struct dft_json *w, const struct loss *l)
 }
 
 /* There was none: one that says no more than is known. */
-static void make_end(struct run *r)
+static int make_end(struct run *r, const struct life *l, uint64_t id, bool tells)
 {
 	struct dft_json w = { .buf = &r->buf };
 
+	r->buf.len = 0;
 	dft_json_object(&w, NULL);
-	dft_json_u64(&w, "id", r->last_id + 1);
+	dft_json_u64(&w, "id", id);
 	dft_json_cstr(&w, "name", "end");
 	dft_json_cstr(&w, "cat", "dftracer");
-	if (!r->whose.letter)
+	if (!l->whose.letter)
 		dft_json_u64(&w, "type", DFT_BY_TRACER);
-	dft_json_u64(&w, "pid", r->whose.pid);
-	dft_json_u64(&w, "tid", r->whose.pid);
-	dft_json_u64(&w, "ts", r->last_ts);
+	dft_json_u64(&w, "pid", l->whose.pid);
+	dft_json_u64(&w, "tid", l->whose.pid);
+	dft_json_u64(&w, "ts", l->last_ts);
 	dft_json_u64(&w, "dur", 0);
-	if (r->whose.letter)
+	if (l->whose.letter)
 		dft_json_cstr(&w, "ph", "X");
 	else
 		dft_json_u64(&w, "ph", DFT_PH_COMPLETE);
 	dft_json_object(&w, "args");
-	if (r->whose.has_host && r->whose.letter)
-		dft_json_u64(&w, "hhash", r->whose.hhash);
-	else if (r->whose.has_host)
-		dft_json_hash(&w, "hhash", r->whose.hhash);
-	dft_json_u64(&w, "num_events", r->last_id);
-	put_loss(&w, &r->loss);
+	if (l->whose.has_host && l->whose.letter)
+		dft_json_u64(&w, "hhash", l->whose.hhash);
+	else if (l->whose.has_host)
+		dft_json_hash(&w, "hhash", l->whose.hhash);
+	dft_json_u64(&w, "num_events", id - 1);
+	if (tells)
+		put_loss(&w, &r->loss);
 	dft_json_object_end(&w);
 	dft_json_object_end(&w);
+	return r->buf.failed ? -ENOMEM : dft_gzout_line(&r->out, r->buf.data, r->buf.len);
 }
 
 /* The one that was there, with one more member in its args. */
-static void mend_end(struct run *r)
+static int mend_end(struct run *r, const struct dft_record *rec, struct dft_str line)
 {
-	struct dft_json w = { .buf = &r->buf, .comma = r->end.data[r->end_at - 1] != '{' };
+	size_t at = rec->args ? (size_t)(dft_jsonr_raw(&r->json, rec->args).s - line.s) + rec->args->len - 1 : 0;
+	struct dft_json w = { .buf = &r->buf, .comma = at && line.s[at - 1] != '{' };
+	struct life l = { .last_ts = rec->ts };
 
-	dft_buf_append(&r->buf, r->end.data, r->end_at);
-	put_loss(&w, &r->loss);
-	dft_buf_append(&r->buf, r->end.data + r->end_at, r->end.len - r->end_at);
-}
-
-static int put_end(struct run *r)
-{
+	/* One that tells of an earlier recovery cannot tell of this one as well. */
+	if (!at || dft_jsonr_get(&r->json, rec->args, "recovered")) {
+		dft_whose_of(&l.whose, rec, &r->json);
+		return make_end(r, &l, rec->id ? rec->id : 1, true);
+	}
 	r->buf.len = 0;
-	if (r->whole)
-		dft_buf_append(&r->buf, r->end.data, r->end.len);
-	else if (r->end.len)
-		mend_end(r);
-	else
-		make_end(r);
-	return r->buf.failed || r->end.failed ? -ENOMEM :
-	       dft_gzout_line(&r->out, r->buf.data, r->buf.len);
+	dft_buf_append(&r->buf, line.s, at);
+	put_loss(&w, &r->loss);
+	dft_buf_append(&r->buf, line.s + at, line.n - at);
+	return r->buf.failed ? -ENOMEM : dft_gzout_line(&r->out, r->buf.data, r->buf.len);
 }
 
-static int write_record(struct run *r, const struct dft_record *rec, struct dft_str line)
+/* Of the processes that have none; one of them tells what was lost, if no other does. */
+static int put_ends(struct run *r)
+{
+	const struct life *l = r->lives.v;
+	size_t last = 0, n = r->lives.n;
+	int rc = 0;
+
+	if (r->whole || (r->split && r->end_line))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (l[i].ids && !l[i].ended)
+			last = i;
+	for (size_t i = 0; i < n && !rc; i++)
+		if (i == last ? !r->end_line || (l[i].ids && !l[i].ended) :
+				l[i].ids && !l[i].ended && !r->split)
+			rc = make_end(r, &l[i], l[i].max_id == UINT64_MAX ? UINT64_MAX : l[i].max_id + 1,
+				      i == last && !r->end_line);
+	return rc;
+}
+
+static int write_record(struct run *r, const struct dft_record *rec, struct dft_str line, uint64_t nr)
 {
 	struct dft_json w = { .buf = &r->buf };
 	int rc = 0;
@@ -237,17 +295,9 @@ static int write_record(struct run *r, const struct dft_record *rec, struct dft_
 		dft_marker_cm(&w, &whose, "rearranged", "recover");
 		rc = r->buf.failed ? -ENOMEM : dft_gzout_line(&r->out, r->buf.data, r->buf.len);
 	}
-	if (rc || !is_end(rec))
-		return rc ? rc : dft_gzout_line(&r->out, line.s, line.n);
-	/* Of two the last one counts; it comes when all else is written. */
-	r->end.len = 0;
-	dft_buf_append(&r->end, line.s, line.n);
-	r->end_at = rec->args ? (uint64_t)(dft_jsonr_raw(&r->json, rec->args).s - line.s) +
-				rec->args->len - 1 : 0;
-	/* One that tells of an earlier recovery cannot tell of this one as well. */
-	if (!r->end_at || (!r->whole && dft_jsonr_get(&r->json, rec->args, "recovered")))
-		r->end.len = 0;
-	return r->end.failed ? -ENOMEM : 0;
+	if (!rc && !r->whole && nr == r->end_line)
+		return mend_end(r, rec, line);
+	return rc ? rc : dft_gzout_line(&r->out, line.s, line.n);
 }
 
 /* ---- a file --------------------------------------------------------------------------------- */
@@ -268,7 +318,7 @@ static int take_line(struct run *r, const struct dft_line *line)
 	}
 	if (rc <= 0)
 		return rc;
-	return r->writing ? write_record(r, &rec, bare) : note_record(r, &rec);
+	return r->writing ? write_record(r, &rec, bare, line->no) : note_record(r, &rec, line->no);
 }
 
 static int read_file(struct run *r, const char *path)
@@ -285,14 +335,24 @@ static int read_file(struct run *r, const char *path)
 	return rc;
 }
 
+/* Before the lines are counted. */
+static void forget(struct run *r)
+{
+	memset(&r->loss, 0, sizeof(r->loss));
+	dft_index_clear(&r->names);
+	r->processes.alone = true;
+	dft_processes_begin_file(&r->processes);
+	r->lives.n = 0;
+	r->end_line = 0;
+	r->split = false;
+}
+
 static int count_file(struct run *r, const char *path)
 {
 	struct dft_source_stat st;
 	int rc;
 
-	memset(&r->loss, 0, sizeof(r->loss));
-	r->loss.unfinished = true;
-	r->last_id = r->last_ts = 0;
+	forget(r);
 	r->writing = false;
 	dft_index_clear(&r->bad);
 	rc = read_file(r, path);
@@ -300,19 +360,17 @@ static int count_file(struct run *r, const char *path)
 	if (!rc && r->loss.members) {
 		uint64_t members = r->loss.members, junk = r->loss.junk;
 
-		memset(&r->loss, 0, sizeof(r->loss));
-		r->loss.unfinished = true;
-		r->last_id = r->last_ts = 0;
-		dft_index_clear(&r->names);
+		forget(r);
 		rc = read_file(r, path);
 		r->loss.members = members;
 		r->loss.junk = junk;
 	}
+	add_up(r);
 	dft_source_stat(r->src, &st);
 	r->loss.cut = st.cut;
 	r->whole = !r->loss.bad_lines && !r->loss.members && !r->loss.junk && !r->loss.cut &&
 		   !r->loss.unfinished;
-	return !rc && r->end.failed ? -ENOMEM : rc;
+	return !rc && r->no_memory ? -ENOMEM : rc;
 }
 
 static int write_file(struct run *r, const char *path, const char *out, bool force)
@@ -323,10 +381,9 @@ static int write_file(struct run *r, const char *path, const char *out, bool for
 		return rc;
 	r->writing = true;
 	r->marked = false;
-	r->end.len = 0;
 	rc = read_file(r, path);
 	if (!rc)
-		rc = put_end(r);
+		rc = put_ends(r);
 	return dft_gzout_close(&r->out, rc);
 }
 
@@ -340,8 +397,10 @@ static void tell(const char *path, const char *out, const struct loss *l, bool w
 		fputs(", it was whole", stdout);
 	if (l->cut)
 		fputs(", it was cut", stdout);
-	else if (l->unfinished)
+	else if (l->unfinished == 1)
 		fputs(", it had no end record", stdout);
+	else if (l->unfinished)
+		printf(", processes without an end record: %" PRIu64, l->unfinished);
 	if (l->members)
 		printf(", damaged members: %" PRIu64, l->members);
 	if (l->junk)
@@ -358,12 +417,11 @@ static void tell(const char *path, const char *out, const struct loss *l, bool w
 /* 0, or -ENOMEM; anything else is told and counted. */
 static int recover(struct run *r, const char *path, const char *dir, bool force)
 {
-	char safe[1024], *out = dft_outpath(dir, path);
+	char safe[1024], *out = dft_outpath(&r->taken, dir, path);
 	int rc;
 
 	if (!out)
 		return -ENOMEM;
-	dft_index_clear(&r->names);
 	rc = count_file(r, path);
 	if (rc && rc != -ENOMEM) {
 		dft_error("%s: cannot be read: %s", dft_safe_z(safe, sizeof(safe), path), strerror(-rc));
@@ -388,6 +446,7 @@ static int recover_all(struct run *r, const char *dir, bool force, int argc, cha
 	if (rc)
 		return DFT_EXIT_FAULT;
 	rc = dft_files_add_all(&files, argc, argv);
+	dft_whole_spare(&files);
 	r->src = rc ? NULL : dft_source_new();
 	if (!rc && !r->src)
 		rc = -ENOMEM;
@@ -398,6 +457,7 @@ static int recover_all(struct run *r, const char *dir, bool force, int argc, cha
 	err = dft_out_finish();
 	rc = rc || err || r->wrong || files.errors ? DFT_EXIT_FAULT : DFT_EXIT_GOOD;
 	dft_source_free(r->src);
+	dft_whole_spare(NULL);
 	dft_files_free(&files);
 	return rc;
 }
@@ -439,8 +499,10 @@ static int run_recover(int argc, char **argv)
 	dft_jsonr_free(&r.json);
 	dft_index_free(&r.bad);
 	dft_index_free(&r.names);
+	dft_index_free(&r.taken);
 	dft_buf_free(&r.buf);
-	dft_buf_free(&r.end);
+	dft_processes_free(&r.processes);
+	dft_rows_free(&r.lives);
 	return rc;
 }
 

@@ -25,10 +25,10 @@ enum by {
 	BY_TIME,
 };
 
-/* A process, with its pid as long as that was its own; or a host. */
+/* A process or a host. */
 struct part {
 	uint64_t pid, host, program;
-	bool has_host, started;
+	bool has_host;
 };
 
 struct run {
@@ -83,11 +83,6 @@ static const char help[] =
 
 /* ---- which part ----------------------------------------------------------------------------- */
 
-static bool is_start(const struct dft_record *r)
-{
-	return r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "start") && dft_is_of_tracer(r);
-}
-
 static int new_part(struct run *r, const struct dft_whose *w, uint64_t *at)
 {
 	if (r->n == r->cap) {
@@ -111,24 +106,13 @@ static uint64_t part_of(struct run *r)
 	struct dft_whose w;
 	struct part *p;
 	uint64_t *at;
-	bool fresh, first;
+	bool fresh;
 
 	dft_whose_of(&w, rec, r->view.json);
-	at = dft_index_put(&r->part_at, dft_hash_bytes(w.hhash, &w.pid,
-						       r->by == BY_HOST ? 0 : sizeof(w.pid)), &fresh);
+	at = dft_index_put(&r->part_at, r->by == BY_HOST ? w.hhash : r->view.process, &fresh);
 	if (!at || (fresh && new_part(r, &w, at)))
 		return 0;
-	if (r->by == BY_HOST)
-		return *at;
 	p = &r->v[*at - 1];
-	/* The pid was given again: these two come first of a process. */
-	first = is_start(rec) || (rec->ph == DFT_PH_METADATA && DFT_STR_IS(rec->name, "thread_name"));
-	if (first && p->started) {
-		if (new_part(r, &w, at))
-			return 0;
-		p = &r->v[*at - 1];
-	}
-	p->started |= is_start(rec);
 	if (!p->program)
 		p->program = r->view.program;
 	return *at;
@@ -140,6 +124,9 @@ static int add_line(struct run *r, struct dft_str line)
 	unsigned char key[8];
 	uint64_t part;
 
+	/* Each part has those that it needs, in front of what needs them. */
+	if (r->by != BY_TIME && r->view.r->ph == DFT_PH_METADATA && DFT_STR_IS(r->view.r->name, "HH"))
+		return 0;
 	if (r->by == BY_TIME) {
 		/* What stands before the first event is with what comes first. */
 		if (r->view.r->has & DFT_F_TS)

@@ -20,6 +20,8 @@
 #define FINE	  640    /* intervals, of which about 60 are made */
 #define EXACT_MAX 100000 /* when their length was asked for */
 #define TOP	  5
+#define HOST_MAX  255 /* bytes of a name that is shown; of a program there are no more, either */
+#define LABEL_SZ  640
 
 enum by {
 	BY_NONE = 0,
@@ -39,11 +41,13 @@ struct state {
 	struct dft_view view;
 	struct dft_timeline total, groups;
 	struct labels labels;
+	uint64_t file_nr;
 	bool begun;
 };
 
 struct group {
 	uint64_t id, bytes, ops;
+	uint64_t nth; /* of those of one label, from 1 on */
 	struct dft_str label;
 };
 
@@ -98,6 +102,7 @@ static void begin_state(struct state *s, const struct run *r)
 		return;
 	dft_timeline_init(&s->total, r->interval_ns, max);
 	dft_timeline_init(&s->groups, r->interval_ns, max);
+	s->view.processes.alone = true;
 	s->begun = true;
 }
 
@@ -106,6 +111,7 @@ static int on_begin(void *state, void *ctx, const struct dft_pass_file *file)
 	struct state *s = state;
 
 	begin_state(s, ctx);
+	s->file_nr = file->nr;
 	dft_view_begin_file(&s->view, file->path);
 	return 0;
 }
@@ -121,33 +127,36 @@ static int set_label(struct labels *l, uint64_t group, struct dft_str text)
 /* A process has the name of the program that ran last. */
 static int label_process(struct state *s, uint64_t group)
 {
-	struct dft_str program = { "", 0 };
-	char text[320];
+	struct dft_str program = { "?", 1 }, host = { "", 0 };
+	char text[LABEL_SZ];
 	bool fresh;
 	uint64_t *with = dft_index_put(&s->labels.with, group, &fresh);
 	int n;
 
 	if (!with)
 		return -ENOMEM;
-	if (*with == s->view.program + 1)
+	/* A part of it may not tell any. */
+	if (*with == s->view.program + 1 || (*with && !s->view.program))
 		return 0;
 	*with = s->view.program + 1;
 	dft_view_program(&s->view, &program);
-	n = snprintf(text, sizeof(text), "%.*s (%" PRIu64 ")", program.n ? (int)program.n : 1,
-		     program.n ? program.s : "?", s->view.r->pid);
-	return set_label(&s->labels, group, (struct dft_str){ text, n < 320 ? (size_t)n : 319 });
+	dft_view_host(&s->view, &host);
+	if (host.n > HOST_MAX)
+		host.n = HOST_MAX;
+	n = snprintf(text, sizeof(text), "%.*s (%.*s%s%" PRIu64 ")", (int)program.n, program.s, (int)host.n,
+		     host.s, host.n ? ":" : "", s->view.r->pid);
+	return set_label(&s->labels, group, (struct dft_str){ text, (size_t)n });
 }
 
 static int group_of(struct state *s, enum by by, uint64_t *group)
 {
 	const struct dft_record *rec = s->view.r;
-	struct dft_str text = { "(no file)", 9 }, host = { "", 0 };
+	struct dft_str text = { "(no file)", 9 };
 	char unknown[32];
 	bool named;
 
 	if (by == BY_PROCESS) {
-		dft_view_host(&s->view, &host);
-		*group = dft_hash_bytes(dft_hash_bytes(1, host.s, host.n), &rec->pid, sizeof(rec->pid));
+		*group = dft_process_key(&s->view.processes, s->view.process, s->file_nr);
 		return label_process(s, *group);
 	}
 	if (by == BY_OP) {
@@ -262,6 +271,7 @@ static int compare_groups(const void *x, const void *y)
 static int rank_groups(struct run *r, struct dft_index *at)
 {
 	const struct dft_timeline *t = &r->sum.groups;
+	struct dft_index labels = { 0 };
 	bool fresh;
 
 	r->groups = calloc(t->n + 1, sizeof(*r->groups));
@@ -290,10 +300,19 @@ static int rank_groups(struct run *r, struct dft_index *at)
 	}
 	qsort(r->groups, r->ngroups, sizeof(*r->groups), compare_groups);
 	for (size_t i = 0; i < r->ngroups; i++) {
-		uint64_t *v = dft_index_get(at, r->groups[i].id);
+		struct group *g = &r->groups[i];
+		uint64_t *v = dft_index_get(at, g->id);
 
 		*v = i + 1;
+		/* A pid may have been given twice. */
+		v = dft_index_put(&labels, dft_hash_bytes(0, g->label.s, g->label.n), &fresh);
+		if (!v) {
+			dft_index_free(&labels);
+			return -ENOMEM;
+		}
+		g->nth = ++*v;
 	}
+	dft_index_free(&labels);
 	return 0;
 }
 
@@ -344,6 +363,19 @@ static void rate_cell(const struct run *r, struct dft_sheet *s, uint64_t bytes)
 	dft_sheet_text(s, bytes ? text : "-");
 }
 
+static void label_cell(struct dft_sheet *s, const struct group *g)
+{
+	char text[LABEL_SZ];
+	int n;
+
+	if (g->nth == 1) {
+		dft_sheet_name(s, g->label);
+		return;
+	}
+	n = snprintf(text, sizeof(text), "%.*s #%" PRIu64, (int)g->label.n, g->label.s, g->nth);
+	dft_sheet_name(s, (struct dft_str){ text, n < LABEL_SZ ? (size_t)n : LABEL_SZ - 1 });
+}
+
 static void show_cell(const struct run *r, struct dft_sheet *s, uint64_t at, uint64_t group,
 		      const struct dft_tl_cell *c)
 {
@@ -356,7 +388,7 @@ static void show_cell(const struct run *r, struct dft_sheet *s, uint64_t at, uin
 	if (r->by && r->top && group == r->top)
 		dft_sheet_text(s, "(others)");
 	else if (r->by)
-		dft_sheet_name(s, r->groups[group].label);
+		label_cell(s, &r->groups[group]);
 	dft_sheet_bytes(s, c->read);
 	dft_sheet_bytes(s, c->written);
 	rate_cell(r, s, c->read);

@@ -18,23 +18,17 @@
 struct run {
 	const struct dft_export_opts *opts;
 	struct dft_naming names;
+	struct dft_index taken; /* names of files */
 	struct dft_gzout out;
 	struct dft_buf buf;
 	uint64_t id; /* of the last record written */
 	bool open;
 };
 
-static bool ends_in(struct dft_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
-}
-
 static bool is_hash_key(struct dft_str k)
 {
 	return DFT_STR_IS(k, "hhash") || DFT_STR_IS(k, "fhash") || DFT_STR_IS(k, "cwd") ||
-	       ends_in(k, "_hash") || ends_in(k, "_fhash");
+	       dft_str_ends(k, "_hash") || dft_str_ends(k, "_fhash");
 }
 
 /* By the rule of 2025 where the name is known; else the same number, which has no name either way. */
@@ -122,7 +116,7 @@ static void write_record(struct run *r, const struct dft_record *rec, struct dft
 static int on_begin(void *state, void *ctx, const struct dft_pass_file *file)
 {
 	struct run *r = ctx;
-	char *path = dft_outpath(r->opts->out, file->path);
+	char *path = dft_outpath(&r->taken, r->opts->out, file->path);
 	int rc;
 
 	(void)state;
@@ -189,6 +183,7 @@ static int run_dftracer_1(int argc, char **argv, const struct dft_export_opts *o
 	rc = dft_pass_exit(&p, rc);
 	dft_pass_free(&p);
 	dft_naming_free(&r.names);
+	dft_index_free(&r.taken);
 	dft_buf_free(&r.buf);
 	return rc;
 }

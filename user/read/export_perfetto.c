@@ -21,8 +21,7 @@
 #define INTERVALS 1000 /* of the counters, at most: each call is spread over those it spans */
 
 struct proc {
-	uint64_t id, pid, host, program;
-	bool has_host;
+	uint64_t id, number, program;
 };
 
 struct thread {
@@ -37,7 +36,7 @@ struct run {
 	struct dft_buf buf;      /* of what is written */
 	struct dft_json json;
 	struct dft_buf span_buf; /* of the span at hand */
-	struct dft_index ids;    /* host and number -> id */
+	struct dft_index ids;    /* process and number -> id */
 	struct dft_index taken;  /* ids */
 	struct dft_index proc_at, thread_at;
 	struct proc *procs;
@@ -48,10 +47,10 @@ struct run {
 
 /* ---- who ------------------------------------------------------------------------------------ */
 
-/* Viewers know one machine: numbers of several hosts must not meet. 0: no memory. */
-static uint64_t id_of(struct run *r, uint64_t host, uint64_t number)
+/* Viewers know one machine, on which no number is given twice. 0: no memory. */
+static uint64_t id_of(struct run *r, uint64_t process, uint64_t number)
 {
-	const uint64_t key[2] = { host, number };
+	const uint64_t key[2] = { process, number };
 	bool fresh, free_id = false;
 	uint64_t *v = dft_index_put(&r->ids, dft_hash_bytes(0, key, sizeof(key)), &fresh), id = number;
 
@@ -90,23 +89,18 @@ static bool grow(void *v, size_t n, size_t *cap, size_t size)
 static int take_proc(struct run *r, uint64_t *pid, uint64_t *tid)
 {
 	const struct dft_record *rec = r->view.r;
-	const struct dft_jsonr_node *h =
-		rec->args ? dft_jsonr_get(r->view.json, rec->args, "hhash") : NULL;
-	uint64_t host = 0, *at;
-	bool has = h && dft_hash_value(r->view.json, h, rec->letter, &host), fresh;
+	uint64_t *at;
+	bool fresh;
 
-	if (!has)
-		host = 0;
-	*pid = id_of(r, host, rec->pid);
-	*tid = rec->tid == rec->pid ? *pid : id_of(r, host, rec->tid);
+	*pid = id_of(r, r->view.process, rec->pid);
+	*tid = rec->tid == rec->pid ? *pid : id_of(r, r->view.process, rec->tid);
 	at = *pid && *tid ? dft_index_put(&r->proc_at, *pid, &fresh) : NULL;
 	if (!at)
 		return -ENOMEM;
 	if (fresh) {
 		if (!grow(&r->procs, r->nprocs, &r->procs_cap, sizeof(*r->procs)))
 			return -ENOMEM;
-		r->procs[r->nprocs] = (struct proc){ .id = *pid, .pid = rec->pid, .host = host,
-						     .has_host = has };
+		r->procs[r->nprocs] = (struct proc){ .id = *pid, .number = r->view.process };
 		*at = ++r->nprocs;
 	}
 	if (r->view.program)
@@ -324,8 +318,10 @@ static int on_record(void *state, void *ctx, const struct dft_record *rec, struc
 	int rc = dft_view_take(&r->view, rec, json, line->no);
 
 	(void)state;
-	if (!rc)
-		rc = take_proc(r, &pid, &tid);
+	/* Names are nobody's: whoever comes first tells them. */
+	if (rc || (rec->ph == DFT_PH_METADATA && rec->name.n == 2 && rec->name.s[1] == 'H'))
+		return rc;
+	rc = take_proc(r, &pid, &tid);
 	if (rc)
 		return rc;
 	if (rec->ph == DFT_PH_METADATA)
@@ -363,6 +359,7 @@ static int put_title(struct run *r, const char *what, uint64_t pid, uint64_t tid
 
 static int put_process(struct run *r, const struct proc *p)
 {
+	const struct dft_process *who = dft_process_at(&r->view.processes, p->number);
 	struct dft_str program = { "", 0 }, host = { "", 0 };
 	struct dft_buf name = DFT_BUF_INIT;
 	int rc;
@@ -371,11 +368,11 @@ static int put_process(struct run *r, const struct proc *p)
 		program = dft_strings_at(&r->view.programs, p->program);
 	dft_buf_append(&name, program.s, program.n);
 	dft_buf_puts(&name, program.n ? " (" : "(");
-	if (p->has_host && dft_naming_get(&r->view.names, DFT_NAME_HH, p->host, &host)) {
+	if (who->has_host && dft_naming_get(&r->view.names, DFT_NAME_HH, who->host, &host)) {
 		dft_buf_append(&name, host.s, host.n);
 		dft_buf_putc(&name, ':');
 	}
-	dft_buf_u64(&name, p->pid);
+	dft_buf_u64(&name, who->pid);
 	dft_buf_putc(&name, ')');
 	rc = name.failed ? -ENOMEM : put_title(r, "process_name", p->id, p->id,
 					       (struct dft_str){ name.data, name.len });
@@ -400,7 +397,7 @@ static int put_bandwidth(struct run *r)
 {
 	struct dft_timeline *t = &r->timeline;
 	char read[64], written[64], width[DFT_UNIT_SZ];
-	uint64_t pid = id_of(r, UINT64_MAX, 0);
+	uint64_t pid = id_of(r, 0, 0);
 	int rc = pid ? 0 : -ENOMEM;
 
 	if (rc || !t->n)

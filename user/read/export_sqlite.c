@@ -93,10 +93,9 @@ static const char *const inserts[TABLES] = {
 	"INSERT INTO metadata VALUES(?,?,?,?,?,?,?,?,?)",
 };
 
-/* A process of a source: written when the source is over, because it learns its program late. */
+/* A process, where it is first heard of: written at the end, because it learns its program late. */
 struct proc {
-	uint64_t id, line, host, pid, program, rank, first, last;
-	bool has_host;
+	uint64_t id, number, source, line, program, rank, first, last;
 };
 
 struct run {
@@ -106,12 +105,12 @@ struct run {
 	enum table table;
 	struct dft_view view;
 	struct dft_index name_at;  /* of names -> id */
-	struct dft_index proc_at;  /* of the source at hand -> place in procs, from 1 on */
+	struct dft_index proc_at;  /* number -> place in procs, from 1 on */
 	struct proc *procs;
 	size_t nprocs, cap;
 	struct dft_buf buf;
 	struct dft_bytes raw;
-	uint64_t source, events, nproc, line;
+	uint64_t source, events, line;
 };
 
 /* ---- binding -------------------------------------------------------------------------------- */
@@ -270,12 +269,10 @@ static uint64_t name_id(struct run *r, struct dft_str s, int *rc)
 
 static struct proc *proc(struct run *r)
 {
-	const struct dft_jsonr_node *h = arg(r, "hhash");
-	uint64_t host = 0, *v;
-	bool has = h && dft_hash_value(r->view.json, h, r->view.r->letter, &host), fresh;
+	bool fresh;
 	struct proc *p;
+	uint64_t *v = dft_index_put(&r->proc_at, r->view.process, &fresh);
 
-	v = dft_index_put(&r->proc_at, dft_hash_bytes(has ? host : 1, &r->view.r->pid, 8), &fresh);
 	if (!v)
 		return NULL;
 	if (fresh) {
@@ -288,9 +285,9 @@ static struct proc *proc(struct run *r)
 			r->procs = p;
 			r->cap = cap;
 		}
-		r->procs[r->nprocs] = (struct proc){ .id = ++r->nproc, .line = r->line,
-						     .host = host, .has_host = has,
-						     .pid = r->view.r->pid, .first = UINT64_MAX };
+		r->procs[r->nprocs] = (struct proc){ .id = r->nprocs + 1, .number = r->view.process,
+						     .source = r->source, .line = r->line,
+						     .first = UINT64_MAX };
 		*v = ++r->nprocs;
 	}
 	p = &r->procs[*v - 1];
@@ -395,10 +392,16 @@ static int put_row(struct run *r, uint64_t process, uint64_t name, uint64_t cat)
 	return end_row(r);
 }
 
-static int put_named(struct run *r, enum table t)
+static bool tells_name(const struct dft_record *rec)
+{
+	return rec->name.n == 2 && rec->name.s[1] == 'H' && strchr("FSH", rec->name.s[0]);
+}
+
+static int put_named(struct run *r)
 {
 	struct dft_jsonr *j = r->view.json;
 	const struct dft_jsonr_node *v = arg(r, "value");
+	char first = r->view.r->name.s[0];
 	struct dft_str name;
 	uint64_t hash;
 	int rc;
@@ -408,7 +411,7 @@ static int put_named(struct run *r, enum table t)
 	rc = dft_original_name(j, r->view.r->args, &r->raw, &name);
 	if (rc != 1)
 		return rc;
-	begin(r, t);
+	begin(r, first == 'F' ? T_FILE : first == 'S' ? T_STRING : T_HOST);
 	put(r, hash);
 	put_name(r, name);
 	put(r, r->source);
@@ -456,9 +459,6 @@ static int put_metadata(struct run *r, uint64_t process)
 	static const char *const columns[] = { "hhash", "name", "value" };
 	const struct dft_record *rec = r->view.r;
 
-	if (DFT_STR_IS(rec->name, "FH") || DFT_STR_IS(rec->name, "SH") || DFT_STR_IS(rec->name, "HH"))
-		return rec->args ? put_named(r, rec->name.s[0] == 'F' ? T_FILE :
-						rec->name.s[0] == 'S' ? T_STRING : T_HOST) : 0;
 	if (DFT_STR_IS(rec->name, "EH") || DFT_STR_IS(rec->name, "ET") || DFT_STR_IS(rec->name, "ER"))
 		return put_entity(r, process);
 	begin(r, T_METADATA);
@@ -482,8 +482,6 @@ static int on_begin(void *state, void *ctx, const struct dft_pass_file *file)
 
 	(void)state;
 	r->source++;
-	r->nprocs = 0;
-	dft_index_clear(&r->proc_at);
 	dft_view_begin_file(&r->view, file->path);
 	return 0;
 }
@@ -498,6 +496,9 @@ static int on_record(void *state, void *ctx, const struct dft_record *rec, struc
 
 	(void)state;
 	r->line = line->no;
+	/* Names are nobody's: whoever comes first tells them. */
+	if (!rc && rec->ph == DFT_PH_METADATA && tells_name(rec))
+		return put_named(r);
 	p = rc ? NULL : proc(r);
 	if (!p)
 		return rc ? rc : -ENOMEM;
@@ -525,7 +526,6 @@ static int on_end(void *state, void *ctx, const struct dft_pass_file *file,
 		  const struct dft_pass_end *end)
 {
 	struct run *r = ctx;
-	int rc;
 
 	(void)state;
 	begin(r, T_SOURCE);
@@ -535,16 +535,30 @@ static int on_end(void *state, void *ctx, const struct dft_pass_file *file,
 	put(r, end->stat.bytes_in);
 	put(r, end->ended);
 	put(r, end->faults);
-	rc = end_row(r);
+	return end_row(r);
+}
+
+static const struct dft_pass_ops ops = {
+	.state_sz = 1,
+	.begin = on_begin,
+	.record = on_record,
+	.end = on_end,
+};
+
+static int put_processes(struct run *r)
+{
+	int rc = 0;
+
 	for (size_t i = 0; !rc && i < r->nprocs; i++) {
 		const struct proc *p = &r->procs[i];
+		const struct dft_process *who = dft_process_at(&r->view.processes, p->number);
 
 		begin(r, T_PROCESS);
 		put(r, p->id);
-		put(r, r->source);
+		put(r, p->source);
 		put(r, p->line);
-		put_if(r, p->has_host, p->host);
-		put(r, p->pid);
+		put_if(r, who->has_host, who->host);
+		put(r, who->pid);
 		if (p->program)
 			put_text(r, dft_strings_at(&r->view.programs, p->program));
 		else
@@ -556,13 +570,6 @@ static int on_end(void *state, void *ctx, const struct dft_pass_file *file,
 	}
 	return rc;
 }
-
-static const struct dft_pass_ops ops = {
-	.state_sz = 1,
-	.begin = on_begin,
-	.record = on_record,
-	.end = on_end,
-};
 
 /* ---- the database --------------------------------------------------------------------------- */
 
@@ -609,6 +616,8 @@ static int run_sqlite(int argc, char **argv, const struct dft_export_opts *opts)
 	rc = dft_export_failed(opts->out, open_db(&r, whole.temp));
 	if (!rc)
 		rc = dft_pass_run(&p, argc, argv);
+	if (!rc)
+		rc = dft_export_failed(opts->out, put_processes(&r));
 	rc = dft_whole_close(&whole, close_db(&r, rc));
 	rc = dft_pass_exit(&p, rc);
 	dft_pass_free(&p);

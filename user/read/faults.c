@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "jsonr.h"
 
@@ -13,15 +14,37 @@ void dft_faults_clear(struct dft_faults *f)
 	f->total = 0;
 }
 
+/*
+ * What is wrong with a member stands before the lines, of which it may have spoilt more than are kept; so
+ * does what is wrong with the file, when they leave no room.
+ */
+static size_t place_for(const struct dft_faults *f, const struct dft_fault *fault)
+{
+	size_t lines = f->kept;
+
+	if (fault->line || (!fault->member && f->kept < DFT_FAULTS_KEPT))
+		return f->kept;
+	while (lines && f->v[lines - 1].line)
+		lines--;
+	return lines;
+}
+
 void dft_faults_take(struct dft_faults *f, const struct dft_fault *fault)
 {
+	size_t at = place_for(f, fault), last;
+
 	f->total++;
-	if (f->kept == DFT_FAULTS_KEPT)
+	if (at == DFT_FAULTS_KEPT)
 		return;
-	snprintf(f->text[f->kept], DFT_FAULT_SZ, "%s", fault->what);
-	f->v[f->kept] = *fault;
-	f->v[f->kept].what = f->text[f->kept];
-	f->kept++;
+	if (f->kept < DFT_FAULTS_KEPT)
+		f->kept++;
+	last = f->kept - 1;
+	memmove(&f->v[at + 1], &f->v[at], (last - at) * sizeof(f->v[0]));
+	memmove(&f->text[at + 1], &f->text[at], (last - at) * sizeof(f->text[0]));
+	f->v[at] = *fault;
+	snprintf(f->text[at], DFT_FAULT_SZ, "%s", fault->what);
+	for (size_t i = at; i < f->kept; i++)
+		f->v[i].what = f->text[i];
 }
 
 void dft_faults_add(struct dft_faults *f, uint64_t line, const char *fmt, ...)
@@ -31,7 +54,7 @@ void dft_faults_add(struct dft_faults *f, uint64_t line, const char *fmt, ...)
 	va_list ap;
 
 	/* Formatting is not free, and a bad file can have millions of faults. */
-	if (f->kept < DFT_FAULTS_KEPT) {
+	if (f->kept < DFT_FAULTS_KEPT || !line) {
 		va_start(ap, fmt);
 		vsnprintf(what, sizeof(what), fmt, ap);
 		va_end(ap);

@@ -52,13 +52,22 @@ static int push(struct dft_files *f, char *path)
 	return 0;
 }
 
+static uint64_t key_of(const struct stat *st)
+{
+	return (uint64_t)st->st_dev * 0x9e3779b97f4a7c15ull + (uint64_t)st->st_ino;
+}
+
+bool dft_files_has(const struct dft_files *f, const struct stat *st)
+{
+	return dft_index_get(&f->seen, key_of(st)) != NULL;
+}
+
 /* 1: not seen before. */
 static int first_time(struct dft_files *f, const struct stat *st)
 {
-	uint64_t key = (uint64_t)st->st_dev * 0x9e3779b97f4a7c15ull + (uint64_t)st->st_ino;
 	bool fresh;
 
-	if (!dft_index_put(&f->seen, key, &fresh))
+	if (!dft_index_put(&f->seen, key_of(st), &fresh))
 		return -ENOMEM;
 	return fresh;
 }

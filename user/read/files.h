@@ -3,8 +3,10 @@
 #ifndef DFT_FILES_H
 #define DFT_FILES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "tables.h"
 
@@ -25,6 +27,8 @@ struct dft_files {
 int dft_files_add(struct dft_files *f, const char *arg);
 /* All the arguments; also tells when there are no files at all. */
 int dft_files_add_all(struct dft_files *f, int argc, char **argv);
+/* Whether that file is one of them. */
+bool dft_files_has(const struct dft_files *f, const struct stat *st);
 void dft_files_free(struct dft_files *f);
 
 #endif

@@ -539,8 +539,7 @@ static int end_file(void *state, void *ctx, const struct dft_pass_file *file,
 	(void)ctx;
 	(void)file;
 	(void)end;
-	dft_auto_end(&g->autos);
-	return 0;
+	return dft_auto_end(&g->autos);
 }
 
 static const struct dft_pass_ops ops = {

@@ -277,9 +277,11 @@ int dft_graph_record(struct dft_graph *g, const struct dft_record *r, struct dft
 		rc = take_event(g, r, json, dft_jsonr_get(json, r->args, "relations"));
 	if (!rc && g->derive)
 		rc = dft_auto_record(&g->autos, g, r, json);
-	if (DFT_STR_IS(r->name, "start") && dft_is_of_tracer(r)) {
+	if (dft_is_start(r)) {
 		const struct dft_jsonr_node *v = dft_jsonr_get(json, r->args, "mnt_ns");
 
+		/* It may be another process, in a merged file. */
+		g->mnt_ns = 0;
 		if (v)
 			dft_jsonr_u64(json, v, &g->mnt_ns);
 	}

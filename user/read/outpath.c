@@ -2,6 +2,7 @@
 #include "outpath.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +19,40 @@ static size_t without(const char *s, size_t n, const char *suffix)
 	return n > m && memcmp(s + n - m, suffix, m) == 0 ? n - m : n;
 }
 
-char *dft_outpath(const char *dir, const char *source)
+/* A name is taken by its hash; its value tells how many have asked for it. 0 or -ENOMEM. */
+static int ask_for(struct dft_index *taken, const char *name, uint64_t **asked)
+{
+	bool fresh;
+
+	*asked = dft_index_put(taken, dft_hash_bytes(0, name, strlen(name)), &fresh);
+	return *asked ? 0 : -ENOMEM;
+}
+
+char *dft_outpath(struct dft_index *taken, const char *dir, const char *source)
 {
 	const char *slash = strrchr(source, '/'), *base = slash ? slash + 1 : source;
 	size_t n = strlen(base);
-	char *path;
+	char *path, *name;
+	uint64_t *asked, nr;
 
 	if (strcmp(source, "-") == 0) {
 		base = "stdin";
 		n = strlen(base);
 	}
 	n = without(base, without(base, n, ".gz"), ".pfw");
-	return asprintf(&path, "%s/%.*s.pfw.gz", dir, (int)n, base) < 0 ? NULL : path;
+	if (asprintf(&name, "%.*s", (int)n, base) < 0)
+		return NULL;
+	/* Of sources of one name, in several directories, the others get a number behind it. */
+	while (!ask_for(taken, name, &asked) && (nr = ++*asked) > 1) {
+		free(name);
+		if (asprintf(&name, "%.*s-%" PRIu64, (int)n, base, nr) < 0)
+			return NULL;
+	}
+	path = NULL;
+	if (asked && asprintf(&path, "%s/%s.pfw.gz", dir, name) < 0)
+		path = NULL;
+	free(name);
+	return path;
 }
 
 /* Of what is not there yet: its directory. The caller frees it. */

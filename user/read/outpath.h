@@ -3,8 +3,13 @@
 #ifndef DFT_OUTPATH_H
 #define DFT_OUTPATH_H
 
-/* DIR/BASE of a trace file, always ending in .pfw.gz; the caller frees it. NULL: no memory. */
-char *dft_outpath(const char *dir, const char *source);
+#include "tables.h"
+
+/*
+ * DIR/BASE of a trace file, always ending in .pfw.gz, and another name than all that are `taken`; the caller
+ * frees it. NULL: no memory.
+ */
+char *dft_outpath(struct dft_index *taken, const char *dir, const char *source);
 /* The DIR among the arguments below which `out` is, or will be; NULL if none. */
 const char *dft_outpath_below(const char *out, int argc, char **argv);
 /* The directory is there from now on. 0 or -errno, which is told. */

@@ -200,13 +200,6 @@ static int need_entity(struct dft_parts *p, const struct dft_whose *w, struct df
 	return put_again(p, w, line);
 }
 
-static bool ends_in(struct dft_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
-}
-
 static int need_relations(struct dft_parts *p, const struct dft_whose *w,
 			  const struct dft_jsonr_node *rel)
 {
@@ -247,12 +240,12 @@ static int need_args(struct dft_parts *p, const struct dft_whose *w, const struc
 		else if (er && (DFT_STR_IS(key, "subject") || DFT_STR_IS(key, "object")) &&
 			 v->type == DFT_JSONR_STRING)
 			rc = need_entity(p, w, dft_jsonr_str(j, v));
-		else if (app || !(ends_in(key, "hash") || DFT_STR_IS(key, "cwd")) ||
+		else if (app || !(dft_str_ends(key, "hash") || DFT_STR_IS(key, "cwd")) ||
 			 !dft_hash_value(j, v, r->letter, &hash))
 			continue;
 		else if (!DFT_STR_IS(key, "hhash")) {
 			rc = need_name(p, w, DFT_NAME_FH, hash);
-			if (!rc && !ends_in(key, "fhash"))
+			if (!rc && !dft_str_ends(key, "fhash"))
 				rc = need_name(p, w, DFT_NAME_SH, hash);
 		}
 	}

@@ -15,6 +15,7 @@
 #include "faults.h"
 #include "log.h"
 #include "out.h"
+#include "whole.h"
 
 #define MAX_THREADS	 64
 #define AHEAD_FROM	 (4u << 20) /* bytes of a file: less is not worth another thread */
@@ -25,7 +26,7 @@
 /* What is kept of a file until its turn to be told. */
 struct told {
 	struct dft_faults *faults; /* NULL: none */
-	struct dft_pass_end end;
+	struct dft_buf out;
 	bool done;
 };
 
@@ -47,6 +48,7 @@ struct worker {
 	void *state;
 	struct dft_source *src;
 	struct dft_jsonr json;
+	struct dft_buf out;
 	struct dft_faults faults;
 	uint64_t noted; /* bytes of the file at hand that are in sh->bytes */
 	pthread_t thread;
@@ -102,10 +104,14 @@ static void note_progress(struct worker *w)
 
 /* ---- what is wrong with the files ----------------------------------------------------------- */
 
-static void on_fault(void *faults, const struct dft_fault *fault)
+static void on_fault(void *worker, const struct dft_fault *fault)
 {
-	if (!fault->harmless)
-		dft_faults_take(faults, fault);
+	struct worker *w = worker;
+
+	if (w->sh->p->ops->fault)
+		w->sh->p->ops->fault(w->state, fault);
+	else if (!fault->harmless)
+		dft_faults_take(&w->faults, fault);
 }
 
 static void warn_faults(const char *path, const struct dft_faults *f)
@@ -127,10 +133,13 @@ static void tell(struct shared *sh)
 	while (sh->told_cnt < p->files.n && sh->told[sh->told_cnt].done) {
 		struct told *t = &sh->told[sh->told_cnt];
 
-		if (t->faults && !p->quiet) {
+		if (t->faults || t->out.len)
 			wipe_progress(sh);
+		if (t->faults)
 			warn_faults(p->files.v[sh->told_cnt], t->faults);
-		}
+		/* An error of stdout is found once, by dft_out_finish(). */
+		dft_out_buf(&t->out, stdout);
+		dft_buf_free(&t->out);
 		free(t->faults);
 		t->faults = NULL;
 		sh->told_cnt++;
@@ -152,7 +161,11 @@ static int file_done(struct worker *w, size_t nr, const struct dft_pass_end *end
 		dft_faults_add(&w->faults, 0,
 			       "unfinished: no end record (still being written, or the tracer was "
 			       "killed)");
-	if (w->faults.total) {
+	if (w->out.failed)
+		return -ENOMEM;
+	t->out = w->out;
+	w->out = (struct dft_buf)DFT_BUF_INIT;
+	if (w->faults.total && !sh->p->quiet && !sh->p->ops->fault) {
 		t->faults = malloc(sizeof(*t->faults));
 		if (!t->faults)
 			return -ENOMEM;
@@ -177,19 +190,19 @@ static int file_done(struct worker *w, size_t nr, const struct dft_pass_end *end
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static bool is_end(const struct dft_record *r)
-{
-	return r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "end") && dft_is_of_tracer(r);
-}
-
 /* 0 or -errno that ends the pass. */
 static int read_line(struct worker *w, const struct dft_line *line, bool *ended)
 {
 	struct shared *sh = w->sh;
 	struct dft_source_stat st;
 	struct dft_record r;
-	int rc = dft_record_parse(&r, &w->json, line->s, line->n);
+	int rc;
 
+	if (sh->p->ops->line) {
+		dft_source_stat(w->src, &st);
+		return sh->p->ops->line(w->state, sh->p->ctx, line, st.plain);
+	}
+	rc = dft_record_parse(&r, &w->json, line->s, line->n);
 	if (rc == -EBADMSG) {
 		/* That a plain file ends within its last line has been told. */
 		dft_source_stat(w->src, &st);
@@ -199,7 +212,7 @@ static int read_line(struct worker *w, const struct dft_line *line, bool *ended)
 	}
 	if (rc <= 0)
 		return rc;
-	*ended |= is_end(&r);
+	*ended |= dft_is_end(&r);
 	return sh->p->ops->record(w->state, sh->p->ctx, &r, &w->json, line);
 }
 
@@ -228,7 +241,7 @@ static int read_lines(struct worker *w, const char *path, size_t nr, struct dft_
 	int rc;
 
 	dft_source_ahead(w->src, ahead_from(w->sh, nr));
-	end->error = dft_source_open(w->src, path, on_fault, &w->faults);
+	end->error = dft_source_open(w->src, path, on_fault, w);
 	while (!end->error) {
 		struct dft_line line;
 
@@ -256,7 +269,7 @@ static int read_file(struct worker *w, size_t nr)
 {
 	struct dft_pass *p = w->sh->p;
 	const struct dft_pass_file file = { .path = p->files.v[nr], .nr = nr };
-	struct dft_pass_end end = { 0 };
+	struct dft_pass_end end = { .out = &w->out };
 	int rc = p->ops->begin ? p->ops->begin(w->state, p->ctx, &file) : 0;
 	bool enough;
 
@@ -344,9 +357,12 @@ static int read_all(struct shared *sh)
 	for (size_t i = 0; workers && i < n; i++) {
 		dft_source_free(workers[i].src);
 		dft_jsonr_free(&workers[i].json);
+		dft_buf_free(&workers[i].out);
 	}
-	for (size_t i = 0; sh->told && i < p->files.n; i++)
+	for (size_t i = 0; sh->told && i < p->files.n; i++) {
 		free(sh->told[i].faults);
+		dft_buf_free(&sh->told[i].out);
+	}
 	free(sh->told);
 	free(workers);
 	return rc;
@@ -359,6 +375,7 @@ int dft_pass_run(struct dft_pass *p, int argc, char **argv)
 	int rc = dft_files_add_all(&p->files, argc, argv);
 
 	sh.total = p->files.bytes;
+	dft_whole_spare(&p->files);
 	if (!rc && p->ops->listed)
 		rc = p->ops->listed(p->ctx, &p->files);
 	if (!rc)
@@ -383,5 +400,6 @@ void dft_pass_free(struct dft_pass *p)
 	free(p->states);
 	p->states = NULL;
 	p->nstates = 0;
+	dft_whole_spare(NULL);
 	dft_files_free(&p->files);
 }

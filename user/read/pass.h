@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "files.h"
 #include "jsonr.h"
 #include "record.h"
@@ -32,6 +33,7 @@ struct dft_pass_end {
 	uint64_t faults; /* of its lines and of its wrapping */
 	bool ended;      /* an `end` record was seen */
 	int error;       /* 0, or the -errno for which it could not be read, or not to its end */
+	struct dft_buf *out; /* what is put there goes to stdout, in order of the files */
 };
 
 /* From `record`: no more is wanted. The pass ends, and is good. */
@@ -44,6 +46,9 @@ struct dft_pass_ops {
 	int (*begin)(void *state, void *ctx, const struct dft_pass_file *file); /* may be NULL */
 	int (*record)(void *state, void *ctx, const struct dft_record *r, struct dft_jsonr *json,
 		      const struct dft_line *line);
+	/* Both instead of `record`: lines as they are, and what is wrong with their wrapping. */
+	int (*line)(void *state, void *ctx, const struct dft_line *line, bool plain);
+	void (*fault)(void *state, const struct dft_fault *fault);
 	int (*end)(void *state, void *ctx, const struct dft_pass_file *file,
 		   const struct dft_pass_end *end); /* may be NULL */
 };

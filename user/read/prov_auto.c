@@ -22,12 +22,16 @@
 
 void dft_auto_free(struct dft_auto_facts *a)
 {
+	for (size_t i = 0; i < a->procs.n; i++)
+		dft_rows_free(&PROCS(a)[i].own);
 	dft_rows_free(&a->procs);
 	dft_rows_free(&a->runs);
 	dft_rows_free(&a->facts);
 	dft_rows_free(&a->pairs);
 	dft_index_free(&a->fact_at);
 	dft_index_free(&a->pair_at);
+	dft_processes_free(&a->processes);
+	dft_index_free(&a->proc_at);
 	memset(a, 0, sizeof(*a));
 }
 
@@ -35,11 +39,14 @@ void dft_auto_begin(struct dft_auto_facts *a)
 {
 	dft_index_clear(&a->fact_at);
 	dft_index_clear(&a->pair_at);
+	dft_index_clear(&a->proc_at);
+	a->processes.alone = true;
+	dft_processes_begin_file(&a->processes);
 	a->proc = 0;
+	a->first_proc = a->procs.n;
+	a->first_run = a->runs.n;
 	a->first_fact = a->facts.n;
 	a->first_pair = a->pairs.n;
-	a->mnt_ns = 0;
-	a->foreign = a->prov_told = a->faults_untold = a->ended = false;
 }
 
 static uint64_t num(struct dft_jsonr *j, const struct dft_record *r, const char *key, bool *has)
@@ -64,54 +71,60 @@ static bool hash(struct dft_jsonr *j, const struct dft_record *r, const char *ke
 
 static struct dft_auto_run *add_run(struct dft_auto_facts *a, uint64_t start, uint64_t id)
 {
+	struct dft_auto_proc *p = &PROCS(a)[a->proc - 1];
 	struct dft_auto_run *run = dft_rows_add(&a->runs, sizeof(*run));
+	size_t *own = run ? dft_rows_add(&p->own, sizeof(*own)) : NULL;
 
-	if (!run)
+	if (!own)
 		return NULL;
+	*own = a->runs.n - 1;
 	run->start = run->end = start;
 	run->id = id;
-	run->mnt_ns = a->mnt_ns;
+	run->mnt_ns = p->mnt_ns;
 	run->proc = a->proc - 1;
-	PROCS(a)[run->proc].nruns++;
 	return run;
 }
 
-/* The process of the file at hand; its first event makes it. */
-static struct dft_auto_proc *proc_of(struct dft_auto_facts *a, struct dft_graph *g,
-				     const struct dft_record *r, struct dft_jsonr *j)
+/* Puts the process of the record at hand into a->proc; its first event makes it. 0 or -ENOMEM. */
+static int find_proc(struct dft_auto_facts *a, struct dft_graph *g, const struct dft_record *r,
+		     struct dft_jsonr *j)
 {
+	size_t nr = dft_process_of(&a->processes, r, j);
+	bool fresh, event = r->ph == DFT_PH_COMPLETE || r->ph == DFT_PH_AGGREGATED;
+	uint64_t *at = nr ? dft_index_put(&a->proc_at, nr, &fresh) : NULL;
 	struct dft_auto_proc *p;
 
-	if (a->proc)
-		return &PROCS(a)[a->proc - 1];
+	if (!at)
+		return -ENOMEM;
+	a->proc = *at;
+	if (a->proc || !event || !r->args || dft_is_of_app(r))
+		return 0;
 	p = dft_rows_add(&a->procs, sizeof(*p));
 	if (!p)
-		return NULL;
+		return -ENOMEM;
+	*at = a->proc = a->procs.n;
 	hash(j, r, "hhash", &p->host);
 	p->pid = r->pid;
 	p->born = r->ts;
-	p->run = a->runs.n;
 	p->unit_ns = g->unit_ns;
-	a->proc = a->procs.n;
-	if (!add_run(a, r->ts, DFT_STR_IS(r->name, "start") ? r->id : 0))
-		return NULL;
-	return &PROCS(a)[a->proc - 1];
+	return add_run(a, r->ts, 0) ? 0 : -ENOMEM;
 }
 
 /* The run at that time: an exec ends all other threads, so that what begins later is of the next one. */
 static size_t run_at(const struct dft_auto_facts *a, const struct dft_auto_proc *p, uint64_t ts)
 {
-	size_t from = p->run, to = p->run + p->nruns;
+	const size_t *own = p->own.v;
+	size_t from = 0, to = p->own.n;
 
 	while (to - from > 1) {
 		size_t mid = from + (to - from) / 2;
 
-		if (RUNS(a)[mid].start <= ts)
+		if (RUNS(a)[own[mid]].start <= ts)
 			from = mid;
 		else
 			to = mid;
 	}
-	return from;
+	return own[from];
 }
 
 static void lasted_until(struct dft_auto_run *run, uint64_t ts, uint64_t dur)
@@ -187,7 +200,7 @@ static void take_call(struct dft_prov_call *call, const struct dft_record *r, st
 static int begin_run(struct dft_auto_facts *a, const struct dft_record *r, struct dft_jsonr *j)
 {
 	struct dft_auto_proc *p = &PROCS(a)[a->proc - 1];
-	struct dft_auto_run *last = &RUNS(a)[p->run + p->nruns - 1], *run;
+	struct dft_auto_run *last = &RUNS(a)[((size_t *)p->own.v)[p->own.n - 1]], *run;
 	uint64_t start = r->ts > last->start ? r->ts : last->start, file, interp;
 	size_t nr = a->runs.n;
 	int rc = 0;
@@ -285,28 +298,31 @@ static int take_row(struct dft_auto_facts *a, const struct dft_record *r, struct
 static void take_start(struct dft_auto_facts *a, const struct dft_record *r, struct dft_jsonr *j)
 {
 	struct dft_auto_proc *p = &PROCS(a)[a->proc - 1];
+	struct dft_auto_run *run = &RUNS(a)[*(size_t *)p->own.v];
 	const struct dft_jsonr_node *v = dft_jsonr_get(j, r->args, "version");
 	struct dft_str by = { "", 0 };
 
 	if (v && v->type == DFT_JSONR_STRING)
 		by = dft_jsonr_str(j, v);
-	a->foreign = by.n < sizeof(WRITER) - 1 || memcmp(by.s, WRITER, sizeof(WRITER) - 1) != 0;
+	p->foreign = by.n < sizeof(WRITER) - 1 || memcmp(by.s, WRITER, sizeof(WRITER) - 1) != 0;
 	p->ppid = num(j, r, "ppid", NULL);
 	hash(j, r, "cmd_hash", &p->program);
-	a->mnt_ns = num(j, r, "mnt_ns", NULL);
-	RUNS(a)[p->run].mnt_ns = a->mnt_ns;
+	p->mnt_ns = num(j, r, "mnt_ns", NULL);
+	run->mnt_ns = p->mnt_ns;
+	run->id = r->id;
 }
 
 static void take_end(struct dft_auto_facts *a, const struct dft_record *r, struct dft_jsonr *j)
 {
 	const struct dft_jsonr_node *cfg = dft_jsonr_get(j, r->args, "cfg"), *v;
+	struct dft_auto_proc *p = &PROCS(a)[a->proc - 1];
 	uint64_t n;
 
-	a->ended = true;
+	p->ended = true;
 	v = cfg ? dft_jsonr_get(j, cfg, "prov") : NULL;
-	a->prov_told |= v && dft_jsonr_u64(j, v, &n) && n;
+	p->prov_told |= v && dft_jsonr_u64(j, v, &n) && n;
 	v = cfg ? dft_jsonr_get(j, cfg, "mmap") : NULL;
-	a->faults_untold = v && dft_jsonr_u64(j, v, &n) && !n;
+	p->faults_untold = v && dft_jsonr_u64(j, v, &n) && !n;
 }
 
 /* A namespace that the process has from its next exec on. */
@@ -317,24 +333,30 @@ static void take_cm(struct dft_auto_facts *a, const struct dft_record *r, struct
 
 	if (name && value && name->type == DFT_JSONR_STRING && value->type == DFT_JSONR_STRING &&
 	    DFT_STR_IS(dft_jsonr_str(j, name), "mnt_ns"))
-		dft_decimal(dft_jsonr_str(j, value), &a->mnt_ns);
+		dft_decimal(dft_jsonr_str(j, value), &PROCS(a)[a->proc - 1].mnt_ns);
 }
 
 int dft_auto_record(struct dft_auto_facts *a, struct dft_graph *g, const struct dft_record *r,
 		    struct dft_jsonr *j)
 {
-	bool event = r->ph == DFT_PH_COMPLETE, row = r->ph == DFT_PH_AGGREGATED;
+	bool event = r->ph == DFT_PH_COMPLETE;
+	struct dft_auto_proc *p;
+	int rc;
 
 	/* The dialect of 2025 does not tell what a call returned. */
-	if (r->letter || !r->args || dft_is_of_app(r))
+	if (r->letter)
 		return 0;
+	rc = find_proc(a, g, r, j);
+	if (rc || !a->proc || !r->args || dft_is_of_app(r))
+		return rc;
+	p = &PROCS(a)[a->proc - 1];
 	if (r->ph == DFT_PH_METADATA) {
 		if (DFT_STR_IS(r->name, "CM"))
 			take_cm(a, r, j);
 		return 0;
 	}
-	if ((!event && !row) || !proc_of(a, g, r, j))
-		return event || row ? -ENOMEM : 0;
+	if (!event && r->ph != DFT_PH_AGGREGATED)
+		return 0;
 	if (event && dft_is_of_tracer(r)) {
 		if (DFT_STR_IS(r->name, "start"))
 			take_start(a, r, j);
@@ -343,13 +365,11 @@ int dft_auto_record(struct dft_auto_facts *a, struct dft_graph *g, const struct 
 		return 0;
 	}
 	if (event && dft_is_of_run(r)) {
-		struct dft_auto_proc *p = &PROCS(a)[a->proc - 1];
-
 		RUNS(a)[run_at(a, p, r->ts)].told = true;
-		a->prov_told = true;
+		p->prov_told = true;
 		return 0;
 	}
-	if (a->foreign || !DFT_STR_IS(r->cat, "POSIX"))
+	if (p->foreign || !DFT_STR_IS(r->cat, "POSIX"))
 		return 0;
 	return event ? take_event(a, r, j, dft_prov_act_of(r->name.s, r->name.n)) :
 		       take_row(a, r, j, dft_prov_act_of(r->name.s, r->name.n));
@@ -363,26 +383,67 @@ static bool may_be_asked(unsigned int facts)
 	return facts & DFT_PROV_MADE || (facts & DFT_PROV_WROTE && !(facts & DFT_PROV_OPENED));
 }
 
-void dft_auto_end(struct dft_auto_facts *a)
+/* Puts the runs of each process together. `to` gets the new place of each. */
+static int gather_runs(struct dft_auto_facts *a, size_t *to)
 {
-	struct dft_auto_proc *p = a->proc ? &PROCS(a)[a->proc - 1] : NULL;
-	size_t n = a->first_fact;
+	size_t n = a->runs.n - a->first_run, at = a->first_run;
+	struct dft_auto_run *was = calloc(n + 1, sizeof(*was));
 
-	if (!p)
-		return;
-	p->whole = a->foreign || (a->ended && a->prov_told);
+	if (!was)
+		return -ENOMEM;
+	memcpy(was, RUNS(a) + a->first_run, n * sizeof(*was));
+	for (size_t i = a->first_proc; i < a->procs.n; i++) {
+		struct dft_auto_proc *p = &PROCS(a)[i];
+		const size_t *own = p->own.v;
+
+		p->run = at;
+		p->nruns = p->own.n;
+		for (size_t k = 0; k < p->nruns; k++, at++) {
+			RUNS(a)[at] = was[own[k] - a->first_run];
+			to[own[k] - a->first_run] = at;
+		}
+		dft_rows_free(&p->own);
+		p->whole = p->foreign || (p->ended && p->prov_told);
+	}
+	free(was);
+	return 0;
+}
+
+int dft_auto_end(struct dft_auto_facts *a)
+{
+	size_t n = a->first_fact, *to;
+
+	if (a->procs.n == a->first_proc)
+		return 0;
+	to = calloc(a->runs.n - a->first_run + 1, sizeof(*to));
+	if (!to || gather_runs(a, to)) {
+		free(to);
+		return -ENOMEM;
+	}
 	for (size_t i = a->first_fact; i < a->facts.n; i++) {
 		struct dft_auto_fact f = FACTS(a)[i];
+		const struct dft_auto_proc *p;
 
-		if (a->faults_untold)
+		f.run = to[f.run - a->first_run];
+		p = &PROCS(a)[RUNS(a)[f.run].proc];
+		if (p->faults_untold)
 			f.facts |= f.facts >> UNSEEN_SHIFT;
 		f.facts &= FACT_BITS;
 		if (!p->whole || may_be_asked(f.facts))
 			FACTS(a)[n++] = f;
 	}
 	a->facts.n = n;
-	if (p->whole)
-		a->pairs.n = a->first_pair;
+	n = a->first_pair;
+	for (size_t i = a->first_pair; i < a->pairs.n; i++) {
+		struct dft_auto_pair pair = PAIRS(a)[i];
+
+		pair.run = to[pair.run - a->first_run];
+		if (!PROCS(a)[RUNS(a)[pair.run].proc].whole)
+			PAIRS(a)[n++] = pair;
+	}
+	a->pairs.n = n;
+	free(to);
+	return 0;
 }
 
 int dft_auto_merge(struct dft_auto_facts *to, const struct dft_auto_facts *from)

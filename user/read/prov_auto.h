@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "facts.h"
+#include "process.h"
 #include "record.h"
 #include "rows.h"
 #include "tables.h"
@@ -24,11 +25,10 @@ struct dft_auto_facts {
 	/* The file at hand: */
 	struct dft_index fact_at;  /* (run, file) -> index in facts + 1 */
 	struct dft_index pair_at;
-	size_t proc;               /* index + 1; 0: no event so far */
-	size_t first_fact, first_pair;
-	uint64_t mnt_ns;
-	bool foreign;              /* not written by dftrace-bpf */
-	bool prov_told, faults_untold, ended; /* by the end record */
+	struct dft_processes processes;
+	struct dft_index proc_at;  /* number of a process -> index in procs + 1 */
+	size_t proc;               /* of the record at hand: index + 1 */
+	size_t first_proc, first_run, first_fact, first_pair;
 };
 
 void dft_auto_free(struct dft_auto_facts *a);
@@ -37,7 +37,7 @@ void dft_auto_free(struct dft_auto_facts *a);
 void dft_auto_begin(struct dft_auto_facts *a);
 int dft_auto_record(struct dft_auto_facts *a, struct dft_graph *g, const struct dft_record *r,
 		    struct dft_jsonr *json);
-void dft_auto_end(struct dft_auto_facts *a);
+int dft_auto_end(struct dft_auto_facts *a);
 int dft_auto_merge(struct dft_auto_facts *to, const struct dft_auto_facts *from);
 
 /* Adds activities and relations to the graph; its names must be complete (prov_derive.c). */
@@ -48,10 +48,14 @@ int dft_auto_derive(struct dft_graph *g);
 struct dft_auto_proc {
 	uint64_t host, pid, ppid, born; /* born: time of its first event */
 	uint64_t program; /* SH hash of the command line that `start` tells */
-	size_t run, nruns; /* the first of its runs */
+	size_t run, nruns; /* the first of its runs, when its file is over: they stand together */
+	struct dft_rows own; /* until then: where they are, of size_t */
+	uint64_t mnt_ns;   /* of its run at hand */
 	uint32_t unit_ns;
 	bool whole; /* all its runs have been told of by the tracer */
 	bool shed;  /* some of its calls are only in rows, which tell less */
+	bool foreign; /* not written by dftrace-bpf */
+	bool prov_told, faults_untold, ended; /* by the end record */
 };
 
 struct dft_auto_run {

@@ -69,6 +69,17 @@ bool dft_is_of_app(const struct dft_record *r);
 /* Made by the tracer about itself: cat "dftracer", and where there are types that of the tracer. */
 bool dft_is_of_tracer(const struct dft_record *r);
 
+/* What it says first of a process, and what last. */
+static inline bool dft_is_start(const struct dft_record *r)
+{
+	return r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "start") && dft_is_of_tracer(r);
+}
+
+static inline bool dft_is_end(const struct dft_record *r)
+{
+	return r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "end") && dft_is_of_tracer(r);
+}
+
 /* The tracer's account of one run of a program: which files went into it, and what came out. */
 bool dft_is_of_run(const struct dft_record *r);
 

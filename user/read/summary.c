@@ -61,6 +61,7 @@ void dft_job_free(struct dft_job *job)
 	dft_jsonr_free(&job->own);
 	free(job->raw.buf);
 	dft_strings_free(&job->texts);
+	dft_processes_free(&job->processes);
 	memset(job, 0, sizeof(*job));
 }
 
@@ -70,6 +71,8 @@ void dft_job_begin_file(struct dft_job *job, uint64_t nr)
 		job->first_ns = UINT64_MAX;
 	dft_strings_clear(&job->texts);
 	dft_index_clear(&job->text_at);
+	job->processes.alone = true;
+	dft_processes_begin_file(&job->processes);
 	dft_index_clear(&job->proc_at);
 	dft_index_clear(&job->tid_at);
 	dft_index_clear(&job->use_at);
@@ -172,28 +175,28 @@ struct dft_file *dft_job_file(struct dft_job *job, uint64_t hash)
 	return f;
 }
 
-struct dft_proc *dft_job_proc(struct dft_job *job, uint64_t pid)
+struct dft_proc *dft_job_proc(struct dft_job *job)
 {
 	struct dft_proc *p;
 	uint64_t *at;
 	bool fresh;
 
 	/* Nearly every file is of one process. */
-	if (job->cur_proc && job->cur_pid == pid)
+	if (job->cur_proc && job->process == job->cur_nr)
 		return (struct dft_proc *)job->procs.v + job->cur_proc - 1;
-	at = dft_index_put(&job->proc_at, pid, &fresh);
+	at = dft_index_put(&job->proc_at, job->process, &fresh);
 	p = at && fresh ? dft_vec_add(&job->procs, sizeof(*p)) : NULL;
 	if (!at || (fresh && !p)) {
 		dft_job_no_memory(job);
 		return NULL;
 	}
 	if (fresh) {
-		p->pid = pid;
+		p->pid = dft_process_at(&job->processes, job->process)->pid;
 		p->first_ns = UINT64_MAX;
 		p->file_nr = job->file_nr;
 		*at = job->procs.n;
 	}
-	job->cur_pid = pid;
+	job->cur_nr = job->process;
 	job->cur_proc = *at;
 	return (struct dft_proc *)job->procs.v + *at - 1;
 }
@@ -451,7 +454,7 @@ static void take_rank(struct dft_job *job, const struct dft_record *r)
 	if (v->type == DFT_JSONR_STRING ? !dft_decimal(dft_jsonr_str(j, v), &rank) :
 					  !dft_jsonr_u64(j, v, &rank))
 		return;
-	p = dft_job_proc(job, r->pid);
+	p = dft_job_proc(job);
 	if (p) {
 		p->has_rank = true;
 		p->rank = rank;
@@ -511,6 +514,9 @@ int dft_job_record(struct dft_job *job, const struct dft_record *r, struct dft_j
 	job->json = json;
 	job->records++;
 	job->err = 0;
+	job->process = dft_process_of(&job->processes, r, json);
+	if (!job->process)
+		return -ENOMEM;
 	switch (r->ph) {
 	case DFT_PH_COMPLETE:
 		dft_job_event(job, r);

@@ -19,6 +19,7 @@
 #include "hist.h"
 #include "jsonr.h"
 #include "pass.h"
+#include "process.h"
 #include "record.h"
 #include "source.h"
 #include "tables.h"
@@ -257,12 +258,14 @@ struct dft_job {
 	struct dft_bytes raw;
 	struct dft_strings texts; /* SH records of this file */
 	struct dft_index text_at;
-	struct dft_index proc_at;   /* pid -> index + 1 */
+	struct dft_processes processes;
+	struct dft_index proc_at;   /* number of a process -> index + 1 */
 	struct dft_index tid_at;
 	struct dft_vec uses;      /* of struct dft_use: what a process does with a file */
 	struct dft_index use_at;
 	uint64_t cur_use, cur_hash; /* index + 1 */
-	uint64_t cur_pid, cur_proc, cur_tid;
+	size_t process, cur_nr;     /* numbers: of the record at hand, and of cur_proc */
+	uint64_t cur_proc, cur_tid;
 	uint64_t file_nr;
 	uint32_t serial;          /* of the files that this job has taken, from 1 on */
 	uint64_t unit_ns;         /* of ts and dur */

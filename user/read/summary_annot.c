@@ -250,7 +250,7 @@ void dft_sums_coverage(struct dft_job *job, const struct dft_record *r, struct d
 		return;
 	id = gap_key(gap, path, val);
 	g = gap_of(job, gap ? &a->gaps : &a->unarmed, path, gap ? none : val, id);
-	p = g ? dft_job_proc(job, r->pid) : NULL;
+	p = g ? dft_job_proc(job) : NULL;
 	if (!p)
 		return;
 	proc = (uint64_t)(p - (struct dft_proc *)job->procs.v);

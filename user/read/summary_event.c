@@ -248,7 +248,7 @@ static void take_call(struct dft_job *job, struct call *c)
 
 void dft_job_event(struct dft_job *job, const struct dft_record *r)
 {
-	struct call c = { .r = r, .s.calls = 1, .p = dft_job_proc(job, r->pid) };
+	struct call c = { .r = r, .s.calls = 1, .p = dft_job_proc(job) };
 	bool app = dft_is_of_app(r), life = dft_is_of_tracer(r);
 	struct dft_share *s = &c.s;
 	uint64_t to;
@@ -373,7 +373,7 @@ static void take_calls(struct dft_job *job, struct call *c)
 void dft_job_row(struct dft_job *job, const struct dft_record *r)
 {
 	/* So that the process is known even if it has nothing else. */
-	struct call c = { .r = r, .p = dft_job_proc(job, r->pid) };
+	struct call c = { .r = r, .p = dft_job_proc(job) };
 	uint64_t which = 0;
 
 	if (!c.p)

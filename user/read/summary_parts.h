@@ -65,8 +65,8 @@ void dft_slow_take(struct dft_job *job, const struct dft_slow *s);
 int dft_slow_cmp(const struct dft_slow *a, const struct dft_slow *b);
 void dft_failure_add(struct dft_job *job, uint64_t op, int64_t err, uint64_t calls);
 
-/* The process of that pid in the file at hand; NULL when memory is short. */
-struct dft_proc *dft_job_proc(struct dft_job *job, uint64_t pid);
+/* The process that the record at hand is of; NULL when memory is short. */
+struct dft_proc *dft_job_proc(struct dft_job *job);
 /* Adds n to the count of that name, in a vector that is part of the job. */
 void dft_job_count(struct dft_job *job, struct dft_vec *vec, struct dft_str group,
 		   struct dft_str name, uint64_t n);

@@ -71,6 +71,7 @@ void dft_view_free(struct dft_view *v)
 	dft_naming_free(&v->names);
 	dft_strings_free(&v->programs);
 	dft_index_free(&v->program_at);
+	dft_processes_free(&v->processes);
 	dft_index_free(&v->runs);
 	dft_index_free(&v->ranks);
 	memset(v, 0, sizeof(*v));
@@ -80,24 +81,15 @@ void dft_view_begin_file(struct dft_view *v, const char *source)
 {
 	v->source = source;
 	v->unit_ns = 1000;
-	dft_index_clear(&v->runs);
-	dft_index_clear(&v->ranks);
-	v->program = v->rank = 0;
+	dft_processes_begin_file(&v->processes);
+	if (v->processes.alone) {
+		dft_index_clear(&v->runs);
+		dft_index_clear(&v->ranks);
+	}
+	v->process = v->program = v->rank = 0;
 }
 
 /* ---- what records tell of others ------------------------------------------------------------ */
-
-/* A file may hold processes of several hosts. */
-static uint64_t process_key(const struct dft_view *v)
-{
-	const struct dft_jsonr_node *h =
-		v->r->args ? dft_jsonr_get(v->json, v->r->args, "hhash") : NULL;
-	uint64_t hash = 0;
-
-	if (h && !dft_hash_value(v->json, h, v->r->letter, &hash))
-		hash = 0;
-	return dft_hash_bytes(hash, &v->r->pid, sizeof(v->r->pid));
-}
 
 static struct dft_str base_name(struct dft_str s)
 {
@@ -126,7 +118,7 @@ static int set_program(struct dft_view *v)
 	at = dft_index_put(&v->program_at, dft_hash_bytes(0, s.s, s.n), &fresh);
 	if (!at || (fresh && dft_strings_add(&v->programs, s, at)))
 		return -ENOMEM;
-	run = dft_index_put(&v->runs, process_key(v), &fresh);
+	run = dft_index_put(&v->runs, v->process, &fresh);
 	if (!run)
 		return -ENOMEM;
 	*run = *at;
@@ -155,7 +147,7 @@ static int take_metadata(struct dft_view *v)
 			     DFT_STR_IS(val, "SEC") ? 1000000000 : 1000;
 	} else if (DFT_STR_IS(v->r->name, "PR") && DFT_STR_IS(key, "rank") &&
 		   dft_decimal(val, &n) && n < UINT64_MAX) {
-		rank = dft_index_put(&v->ranks, process_key(v), &fresh);
+		rank = dft_index_put(&v->ranks, v->process, &fresh);
 		if (!rank)
 			return -ENOMEM;
 		*rank = n + 1;
@@ -166,27 +158,28 @@ static int take_metadata(struct dft_view *v)
 int dft_view_take(struct dft_view *v, const struct dft_record *r, struct dft_jsonr *json,
 		  uint64_t line)
 {
-	uint64_t key, *at;
+	const uint64_t *at;
 	int rc = 0;
 
 	v->r = r;
 	v->json = json;
 	v->line = line;
 	v->have_facts = false;
+	v->process = dft_process_of(&v->processes, r, json);
+	if (!v->process)
+		return -ENOMEM;
 	if (r->ph == DFT_PH_METADATA)
 		rc = take_metadata(v);
-	else if (r->ph == DFT_PH_COMPLETE && r->args && DFT_STR_IS(r->name, "start") &&
-		 dft_is_of_tracer(r))
+	else if (r->args && dft_is_start(r))
 		rc = set_program(v);
 	else if (r->ph == DFT_PH_COMPLETE && DFT_STR_IS(r->name, "execve") && !dft_is_of_app(r) &&
 		 dft_view_facts(v)->has_ret && v->facts.ret == 0)
 		rc = set_program(v);
 	if (rc)
 		return rc;
-	key = process_key(v);
-	at = dft_index_get(&v->runs, key);
+	at = dft_index_get(&v->runs, v->process);
 	v->program = at ? *at : 0;
-	at = dft_index_get(&v->ranks, key);
+	at = dft_index_get(&v->ranks, v->process);
 	v->rank = at ? *at : 0;
 	return 0;
 }
@@ -438,20 +431,13 @@ struct dft_value dft_view_get(struct dft_view *v, const struct dft_field_ref *re
 	}
 }
 
-static bool ends_in(struct dft_str s, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return s.n >= n && memcmp(s.s + s.n - n, suffix, n) == 0;
-}
-
 uint64_t dft_view_unit(const struct dft_view *v, const struct dft_field_ref *ref)
 {
 	if (ref->kind == DFT_FIELD_TIME)
 		return 1000000000;
-	if (ref->kind == DFT_FIELD_ARG && ends_in(ref->key, "_ns"))
+	if (ref->kind == DFT_FIELD_ARG && dft_str_ends(ref->key, "_ns"))
 		return 1;
-	if (ref->kind == DFT_FIELD_ARG && ends_in(ref->key, "_us"))
+	if (ref->kind == DFT_FIELD_ARG && dft_str_ends(ref->key, "_us"))
 		return 1000;
 	return v->unit_ns;
 }

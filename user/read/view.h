@@ -12,6 +12,7 @@
 
 #include "facts.h"
 #include "naming.h"
+#include "process.h"
 #include "record.h"
 #include "source.h"
 #include "tables.h"
@@ -21,15 +22,17 @@ struct dft_view {
 	struct dft_strings programs;
 	struct dft_index program_at; /* by text */
 	uint64_t base_ns;            /* what `time` counts from; the caller's */
+	struct dft_processes processes;
+	struct dft_index runs;       /* process -> place of its program's name */
+	struct dft_index ranks;      /* process -> rank + 1 */
 	/* Of the file at hand: */
 	const char *source;
 	uint64_t unit_ns;            /* of ts and dur */
-	struct dft_index runs;       /* process -> place of its program's name */
-	struct dft_index ranks;      /* process -> rank + 1 */
 	/* The record at hand: */
 	const struct dft_record *r;
 	struct dft_jsonr *json;
 	uint64_t line;
+	size_t process;              /* its number */
 	uint64_t program, rank;      /* as in the tables above; 0: not known */
 	struct dft_facts facts;
 	bool have_facts;
