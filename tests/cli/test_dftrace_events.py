@@ -264,6 +264,10 @@ def columns(tmp):
     text = run("events", "--limit", "3", tmp, rc=0).out.splitlines()
     equal(len(text), 4)
     equal(text[0].split(), ["time", "pid", "tid", "name", "file", "bytes", "ret", "dur"])
+    # Why a call failed: in text by name, and the numbers of the trace elsewhere.
+    failed = ["--fields", "args.ret", "--where", "args.errno == 5", "--limit", "1", tmp]
+    equal(run("events", *failed, rc=0).out.split(), ["ret", "-1", "EIO"])
+    equal(run("events", "--csv", *failed, rc=0).out.split(), ["args.ret", "-1"])
     equal(len(raw_lines("--metadata", tmp)), len(all_lines))
     for bad in ("nosuch", "name,", "args.", 'args.a"b', "args." + "x" * 80, ""):
         if bad != "name,":

@@ -32,11 +32,13 @@ enum output {
 struct column {
 	struct dft_field_ref ref;
 	bool is_time; /* ts, in seconds since the first one */
+	bool is_ret;
 };
 
 struct run {
 	struct dft_view view;
 	struct dft_where *where;
+	struct dft_field_ref failure; /* args.errno */
 	struct dft_extsort *sort; /* NULL: as they come */
 	struct dft_field_ref sort_by;
 	struct dft_sheet sheet;
@@ -104,6 +106,20 @@ static void time_cell(struct run *r)
 		dft_sheet_none(&r->sheet);
 }
 
+/* A result of -1 says nothing to people; the reason beside it does. */
+static bool failure_cell(struct run *r, const struct dft_value *v)
+{
+	struct dft_value e = dft_view_get(&r->view, &r->failure);
+	const char *name = e.kind == DFT_VALUE_INT && e.i > 0 && e.i < 4096 ? strerrorname_np((int)e.i) : NULL;
+	char text[64];
+
+	if (r->sheet.style != DFT_STYLE_TEXT || v->i != -1 || !name)
+		return false;
+	snprintf(text, sizeof(text), "-1 %s", name);
+	dft_sheet_text(&r->sheet, text);
+	return true;
+}
+
 /* In text, for people; else the number that stands in the trace. */
 static void number_cell(struct run *r, const struct column *c, const struct dft_value *v)
 {
@@ -141,6 +157,8 @@ static int show_row(struct run *r)
 			continue;
 		}
 		v = dft_view_get(&r->view, &c->ref);
+		if (v.kind == DFT_VALUE_INT && c->is_ret && failure_cell(r, &v))
+			continue;
 		if (v.kind == DFT_VALUE_INT)
 			number_cell(r, c, &v);
 		else if (v.kind == DFT_VALUE_REAL)
@@ -422,10 +440,10 @@ static int parse_fields(struct run *r, const char *list)
 		    (!c->is_time && !dft_field_parse((struct dft_str){ s, strlen(s) }, &c->ref)))
 			return no_field("--fields", s);
 		r->wants_base |= c->is_time;
+		c->is_ret = strcmp(s, "args.ret") == 0;
 		r->cols[r->ncols].key = s;
-		r->cols[r->ncols].title = strcmp(s, "args.ret") == 0 ? "ret" : NULL;
-		r->cols[r->ncols].right = c->is_time || is_number(c->ref.kind) ||
-					  strcmp(s, "args.ret") == 0;
+		r->cols[r->ncols].title = c->is_ret ? "ret" : NULL;
+		r->cols[r->ncols].right = c->is_time || is_number(c->ref.kind) || c->is_ret;
 		r->ncols++;
 	}
 	return r->ncols ? 0 : dft_usage("events", "--fields: no field given");
@@ -531,6 +549,7 @@ static int run_events(int argc, char **argv)
 	const char *fields = NULL;
 	int opt, rc = 0;
 
+	dft_field_parse((struct dft_str){ "args.errno", strlen("args.errno") }, &r.failure);
 	while (!rc && (opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (opt == 'h') {
 			fputs(help, stdout);
