@@ -14,6 +14,7 @@
 #include "replay.h"
 #include "source.h"
 #include "summary.h"
+#include "tests/lib/jobline.h"
 
 static void must(int cond)
 {
@@ -75,7 +76,7 @@ static void read_all(struct dft_source *src, const uint8_t *data, size_t size, c
 		lines++;
 		dft_source_stat(src, &st);
 		must(dft_check_line(&check, &line, st.plain) == 0);
-		dft_job_line(job, &line);
+		job_line(job, &line);
 	}
 	dft_job_end_file(job);
 	dft_source_stat(src, &st);

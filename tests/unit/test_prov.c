@@ -122,10 +122,10 @@ static void relations(void **state)
 static void ids(void **state)
 {
 	(void)state;
-	assert_true(dft_prov_id("protein_structure", "MGYP0001", 8, "", 0) == 0x8f0de68c04eea0bf);
-	assert_true(dft_prov_id("protein_structure", "", 0, "MGYP0001", 8) == 0x8f0de68c04eea0bf);
-	assert_true(dft_prov_id("sequence", "MGYP", 4, "0001", 4) == 0xd824b0bb91487885);
-	assert_true(dft_prov_id("checkpoint", "step=120", 8, "", 0) == 0xbab6475a3dba6198);
+	assert_true(dft_prov_id("protein_structure", 17, "MGYP0001", 8, "", 0) == 0x8f0de68c04eea0bf);
+	assert_true(dft_prov_id("protein_structure", 17, "", 0, "MGYP0001", 8) == 0x8f0de68c04eea0bf);
+	assert_true(dft_prov_id("sequence", 8, "MGYP", 4, "0001", 4) == 0xd824b0bb91487885);
+	assert_true(dft_prov_id("checkpoint", 10, "step=120", 8, "", 0) == 0xbab6475a3dba6198);
 }
 
 int main(void)

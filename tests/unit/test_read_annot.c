@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "summary.h"
+#include "tests/lib/jobline.h"
 
 #define HOST "\"hhash\":\"70c8aac0b3f2da76\""
 #define ID_A "83b05a10328e7590"
@@ -189,7 +190,7 @@ static void take(const char *const *lines, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct dft_line line = line_of(lines[i], i + 1);
 
-		assert_int_equal(dft_job_line(&job, &line), 1);
+		assert_int_equal(job_line(&job, &line), 1);
 	}
 }
 

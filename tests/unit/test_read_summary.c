@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "summary.h"
+#include "tests/lib/jobline.h"
 
 #define MAX_USES (1u << 18) /* as summary_event.c has it */
 
@@ -27,7 +28,7 @@ static void take(struct dft_job *job, const char *fmt, ...)
 	va_end(ap);
 	assert_true(line.n < sizeof(text));
 	line.s = text;
-	assert_int_equal(dft_job_line(job, &line), 1);
+	assert_int_equal(job_line(job, &line), 1);
 }
 
 static void take_read(struct dft_job *job, unsigned int pid, uint64_t hash, unsigned int dur, unsigned int offset)

@@ -17,10 +17,10 @@ static uint64_t id_add(uint64_t hash, const char *bytes, size_t len)
 	return hash;
 }
 
-uint64_t dft_prov_id(const char *type, const char *head, size_t head_len, const char *tail,
-		     size_t tail_len)
+uint64_t dft_prov_id(const char *type, size_t type_len, const char *head, size_t head_len,
+		     const char *tail, size_t tail_len)
 {
-	uint64_t hash = id_add(ID_BASIS, type, strlen(type));
+	uint64_t hash = id_add(ID_BASIS, type, type_len);
 
 	hash = id_add(hash, "\x1f", 1);
 	hash = id_add(hash, head, head_len);

@@ -78,8 +78,8 @@ unsigned int dft_prov_relations(unsigned int facts);
  * The id of an entity: FNV-1a of type, a separator and key, as the format has it. The key comes in two
  * parts, either of which may be empty. Never 0.
  */
-uint64_t dft_prov_id(const char *type, const char *head, size_t head_len, const char *tail,
-		     size_t tail_len);
+uint64_t dft_prov_id(const char *type, size_t type_len, const char *head, size_t head_len,
+		     const char *tail, size_t tail_len);
 
 /* O_TMPFILE of the kernel, without O_DIRECTORY, which is part of it where programs see it. */
 #define DFT_PROV_O_TMPFILE 020000000

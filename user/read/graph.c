@@ -4,9 +4,7 @@
 #include <inttypes.h>
 
 #include "log.h"
-
-#define FNV_BASIS 1469598103934665603u /* the format's own, not the textbook's */
-#define FNV_PRIME 1099511628211u
+#include "prov.h"
 
 static const char *const kind_names[DFT_KINDS] = { "used", "generated", "invalidated", "updated" };
 
@@ -66,20 +64,9 @@ uint64_t dft_act_end_ns(const struct dft_act *a)
 	return dft_mul_sat(end, a->unit_ns);
 }
 
-static uint64_t fnv(uint64_t h, struct dft_str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		h = (h ^ (unsigned char)s.s[i]) * FNV_PRIME;
-	return h;
-}
-
 uint64_t dft_entity_id(struct dft_str type, struct dft_str key)
 {
-	uint64_t h = fnv(FNV_BASIS, type);
-
-	h = fnv(h, (struct dft_str){ "\x1f", 1 });
-	h = fnv(h, key);
-	return h ? h : 1;
+	return dft_prov_id(type.s, type.n, key.s, key.n, "", 0);
 }
 
 void dft_graph_free(struct dft_graph *g)

@@ -29,15 +29,6 @@ struct moving {
 
 #define MOVES(m) ((struct move *)(m)->moves.v)
 
-#define HASH_BASIS 14695981039346656037u
-#define HASH_PRIME 1099511628211u
-
-/* By a hash that grows byte by byte all directories above a name are found in one go. */
-static uint64_t hash_on(uint64_t h, char c)
-{
-	return (h ^ (unsigned char)c) * HASH_PRIME;
-}
-
 /* One of a file is as good: nothing is below it. So what was not known to be a directory is found, too. */
 bool dft_graph_is_move(const struct dft_graph *g, const struct dft_er *e)
 {
@@ -56,7 +47,7 @@ static int add_move(struct moving *m, uint64_t from, uint64_t to)
 {
 	const uint64_t both[] = { from, to };
 	struct dft_str name = dft_graph_str(m->g, to);
-	uint64_t h = HASH_BASIS, *at;
+	uint64_t h = DFT_GROWING_BASIS, *at;
 	struct move *move;
 	bool fresh;
 
@@ -72,7 +63,7 @@ static int add_move(struct moving *m, uint64_t from, uint64_t to)
 	move->next = *at;
 	*at = m->moves.n;
 	for (size_t i = 0; i < name.n; i++)
-		h = hash_on(h, name.s[i]);
+		h = dft_hash_grow(h, name.s[i]);
 	at = dft_index_put(&m->by_hash, h, &fresh);
 	if (!at)
 		return -ENOMEM;
@@ -158,7 +149,7 @@ static int follow(struct moving *m, size_t name, size_t dir, const struct move *
 /* All directories of one of the names. */
 static int look_up(struct moving *m, size_t name, uint64_t subject)
 {
-	uint64_t h = HASH_BASIS;
+	uint64_t h = DFT_GROWING_BASIS;
 	int rc = 0;
 
 	for (size_t i = 0; i < m->names[name].len && !rc; i++) {
@@ -170,7 +161,7 @@ static int look_up(struct moving *m, size_t name, uint64_t subject)
 			nr = 0;
 		for (; nr && !rc && m->nnames < NAMES_MAX; nr = MOVES(m)[nr - 1].next)
 			rc = follow(m, name, i, MOVES(m) + nr - 1, subject);
-		h = hash_on(h, s[i]);
+		h = dft_hash_grow(h, s[i]);
 	}
 	return rc;
 }

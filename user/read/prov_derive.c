@@ -265,19 +265,12 @@ static bool name_of(const struct deriving *d, uint64_t file, struct dft_str *nam
 	return dft_naming_get(&d->g->naming, DFT_NAME_FH, file, name);
 }
 
-/*
- * Names of directories are told apart by a hash that grows byte by byte: so all directories above a name
- * are found in one go, however many there are.
- */
-#define NAME_BASIS 14695981039346656037u
-#define NAME_PRIME 1099511628211u
-
 static uint64_t name_hash(struct dft_str name)
 {
-	uint64_t h = NAME_BASIS;
+	uint64_t h = DFT_GROWING_BASIS;
 
 	for (size_t i = 0; i < name.n; i++)
-		h = (h ^ (unsigned char)name.s[i]) * NAME_PRIME;
+		h = dft_hash_grow(h, name.s[i]);
 	return h;
 }
 
@@ -293,14 +286,14 @@ static int note_dir(struct deriving *d, struct dft_str name)
 
 static int dirs_above(struct deriving *d, struct dft_str name)
 {
-	uint64_t h = NAME_BASIS;
+	uint64_t h = DFT_GROWING_BASIS;
 
 	for (size_t i = 0; i < name.n; i++) {
 		int rc = i && name.s[i] == '/' ? note(&d->dirs, h) : 0;
 
 		if (rc)
 			return rc;
-		h = (h ^ (unsigned char)name.s[i]) * NAME_PRIME;
+		h = dft_hash_grow(h, name.s[i]);
 	}
 	return 0;
 }

@@ -58,7 +58,6 @@ void dft_job_free(struct dft_job *job)
 	for (int i = 0; i < DFT_WAYS; i++)
 		dft_sizes_free(&job->sizes[i]);
 	dft_strings_free(&job->strings);
-	dft_jsonr_free(&job->own);
 	free(job->raw.buf);
 	dft_strings_free(&job->texts);
 	dft_processes_free(&job->processes);
@@ -535,16 +534,4 @@ int dft_job_record(struct dft_job *job, const struct dft_record *r, struct dft_j
 		break;
 	}
 	return job->err;
-}
-
-int dft_job_line(struct dft_job *job, const struct dft_line *line)
-{
-	struct dft_record r;
-	int rc = dft_record_parse(&r, &job->own, line->s, line->n);
-
-	job->json = &job->own;
-	if (rc != 1)
-		return rc;
-	rc = dft_job_record(job, &r, &job->own);
-	return rc ? rc : 1;
 }

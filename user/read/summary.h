@@ -254,7 +254,6 @@ struct dft_job {
 
 	/* The file at hand. */
 	struct dft_jsonr *json;
-	struct dft_jsonr own; /* of dft_job_line() */
 	struct dft_bytes raw;
 	struct dft_strings texts; /* SH records of this file */
 	struct dft_index text_at;
@@ -279,8 +278,6 @@ void dft_job_begin_file(struct dft_job *job, uint64_t nr);
 void dft_job_end_file(struct dft_job *job);
 /* A record and the reader that it is from. 0 or -ENOMEM. */
 int dft_job_record(struct dft_job *job, const struct dft_record *r, struct dft_jsonr *json);
-/* The same from the line: as dft_record_parse(), after which job->json tells about the error. */
-int dft_job_line(struct dft_job *job, const struct dft_line *line);
 /* Adds what `from` has; between files. 0, or -ENOMEM, and then `to` is not to be used. */
 int dft_job_merge(struct dft_job *to, const struct dft_job *from);
 

@@ -52,6 +52,17 @@ int dft_strings_part(struct dft_strings *t, uint64_t from, size_t n, uint64_t *a
 /* Valid until the next dft_strings_add(). */
 struct dft_str dft_strings_at(const struct dft_strings *t, uint64_t at);
 
+/*
+ * A hash that grows byte by byte, so that all directories above a name are found in one go, however many
+ * there are.
+ */
+#define DFT_GROWING_BASIS 14695981039346656037u
+
+static inline uint64_t dft_hash_grow(uint64_t h, char c)
+{
+	return (h ^ (unsigned char)c) * 1099511628211u;
+}
+
 /* A well-mixed hash of bytes, for keys of a dft_index. */
 uint64_t dft_hash_bytes(uint64_t seed, const void *p, size_t n);
 

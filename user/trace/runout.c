@@ -32,6 +32,7 @@ static uint64_t id_of(const struct dft_engine *engine, struct dft_run_file *file
 {
 	bool shared = !file->pipe && (file->store == STORE_PARALLEL || file->store == STORE_NETWORK);
 	uint64_t *id = &file->ids[file->pipe ? DFT_RUN_FILE : type];
+	const char *name = type_of(file, type);
 	char head[320];
 	int len = 0;
 
@@ -43,7 +44,7 @@ static uint64_t id_of(const struct dft_engine *engine, struct dft_run_file *file
 		len = snprintf(head, sizeof(head), "%s:", engine->host);
 	if (len < 0 || (size_t)len >= sizeof(head))
 		len = 0;
-	*id = dft_prov_id(type_of(file, type), head, (size_t)len, file->text, file->len);
+	*id = dft_prov_id(name, strlen(name), head, (size_t)len, file->text, file->len);
 	return *id;
 }
 
